@@ -391,6 +391,7 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
                 format!("{rule} {}: {}", finding.tool, finding.message)
             })
             .collect(),
+        more_findings: 0,
         advisories: Vec::new(),
         no_evidence,
         status_lines: Vec::new(),

@@ -23,7 +23,7 @@ pub(crate) trait AnyBlock: Send + Sync {
     fn expectations(&self) -> &[Expectation];
     fn tool_names(&self) -> Vec<ToolReference>;
     fn reading(&self) -> Option<ReadingRequest>;
-    fn start(&self) -> Box<dyn AnyFold + '_>;
+    fn start(&self, rows: bool) -> Box<dyn AnyFold + '_>;
     fn resume(&self, json: &str) -> serde_json::Result<Box<dyn AnyFold + '_>>;
 }
 
@@ -59,10 +59,14 @@ impl<G: Gate> AnyBlock for Block<G> {
         self.gate.reading()
     }
 
-    fn start(&self) -> Box<dyn AnyFold + '_> {
+    fn start(&self, rows: bool) -> Box<dyn AnyFold + '_> {
+        let mut accumulator = G::Accumulator::default();
+        if !rows {
+            accumulator.leave_out_rows();
+        }
         Box::new(Fold {
             gate: &self.gate,
-            accumulator: G::Accumulator::default(),
+            accumulator,
         })
     }
 
@@ -156,9 +160,21 @@ impl LoadedGate {
     /// Returns an accumulator that has observed no run.
     #[must_use]
     pub fn accumulator(&self) -> GateAccumulator<'_> {
+        self.start(true)
+    }
+
+    /// Returns an accumulator that has observed no run and keeps no rows of single runs for the
+    /// detail of the outcome. All figures and messages are the same. Merged with one that keeps
+    /// rows, none are kept.
+    #[must_use]
+    pub fn accumulator_without_rows(&self) -> GateAccumulator<'_> {
+        self.start(false)
+    }
+
+    fn start(&self, rows: bool) -> GateAccumulator<'_> {
         GateAccumulator {
             gate: self,
-            fold: self.block.start(),
+            fold: self.block.start(rows),
             runs: 0,
             decided: None,
         }
@@ -188,7 +204,7 @@ impl LoadedGate {
     /// Returns true if fewer than all runs can decide the gate.
     #[must_use]
     pub fn decides_early(&self) -> bool {
-        self.block.start().forecast(1).is_some()
+        self.block.start(false).forecast(1).is_some()
     }
 }
 

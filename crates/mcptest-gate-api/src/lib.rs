@@ -12,10 +12,13 @@
 
 mod accumulate;
 pub mod digest;
+pub mod first_runs;
 pub mod forecast;
 mod loaded;
 pub mod mutate;
+pub mod packed_runs;
 pub mod per_run;
+pub mod run_rows;
 mod reading;
 mod tool_reference;
 
@@ -178,6 +181,9 @@ pub trait Accumulator: Default + Serialize + DeserializeOwned + Send + Sync + 's
 
     /// Gives every run another index. The order of the runs must stay the same.
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64);
+
+    /// Keeps no rows for the report's detail from now on. The figures must not depend on it.
+    fn leave_out_rows(&mut self) {}
 }
 
 /// The figures of a gate, before they are judged.
@@ -198,8 +204,10 @@ pub struct Score {
     /// Targets that are undefined because evidence is missing: an assertion on them cannot be
     /// judged, which is not a failure.
     pub undetermined: Vec<&'static str>,
-    /// The problems, one line each, for readers of a failure.
+    /// The first problems, one line each, for readers of a failure.
     pub findings: Vec<String>,
+    /// The number of further problems.
+    pub more_findings: u64,
     /// Opinions of a model that was asked, one line each. They decide nothing.
     pub advisories: Vec<String>,
     /// Lines that the command prints on standard error with every reporter.

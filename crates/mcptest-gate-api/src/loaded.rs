@@ -74,7 +74,8 @@ impl LoadedGate {
             "{} must report exactly its targets, in order",
             self.info.block
         );
-        let root = nested(&score.values);
+        let names: Vec<&'static str> = score.values.iter().map(|(name, _)| *name).collect();
+        let mut root = nested(score.values);
         let mut verdict = Verdict::Pass;
         let mut assertions = Vec::new();
         for expectation in self.block.expectations() {
@@ -101,15 +102,15 @@ impl LoadedGate {
         GateOutcome {
             block: self.info.block.to_owned(),
             verdict,
-            values: score
-                .values
+            values: names
                 .into_iter()
-                .map(|(name, value)| (name.to_owned(), value))
+                .map(|name| (name.to_owned(), take(&mut root, name)))
                 .collect(),
             detail: score.detail,
             assertions,
             summary: score.summary,
             findings: score.findings,
+            more_findings: score.more_findings,
             advisories: score.advisories,
             no_evidence: score.no_evidence.filter(|_| verdict == Verdict::NoEvidence),
             status_lines: score.status_lines,
@@ -130,6 +131,7 @@ impl LoadedGate {
             assertions: Vec::new(),
             summary: "no run to judge".to_owned(),
             findings: Vec::new(),
+            more_findings: 0,
             advisories: Vec::new(),
             no_evidence: Some("no run to judge".to_owned()),
             status_lines: Vec::new(),
@@ -138,14 +140,14 @@ impl LoadedGate {
 }
 
 /// Turns `a.b: 1` into `{"a": {"b": 1}}`, so that targets are paths here as everywhere.
-fn nested(values: &[(&'static str, Value)]) -> Value {
+fn nested(values: Vec<(&'static str, Value)>) -> Value {
     let mut root = Map::new();
     for (name, value) in values {
         let mut map = &mut root;
         let mut keys = name.split('.').peekable();
         while let Some(key) = keys.next() {
             if keys.peek().is_none() {
-                map.insert(key.to_owned(), value.clone());
+                map.insert(key.to_owned(), value);
                 break;
             }
             let entry = map
@@ -160,6 +162,13 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
         }
     }
     Value::Object(root)
+}
+
+/// Takes a value out of those that [`nested`] has put together.
+fn take(root: &mut Value, name: &str) -> Value {
+    let mut keys = name.split('.');
+    let found = keys.try_fold(root, |value, key| value.get_mut(key));
+    found.map(Value::take).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -240,7 +249,11 @@ mod tests {
 
     #[test]
     fn values_nest_for_paths() {
-        let root = nested(&[("a.b", 1.into()), ("a.c", 2.into()), ("d", 3.into())]);
+        let mut root = nested(vec![("a.b", 1.into()), ("a.c", 2.into()), ("d", 3.into())]);
         assert_eq!(root, serde_json::json!({"a": {"b": 1, "c": 2}, "d": 3}));
+        assert_eq!(
+            (take(&mut root, "a.c"), take(&mut root, "d")),
+            (2.into(), 3.into())
+        );
     }
 }

@@ -86,13 +86,13 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use crate::equal_function_sets::distinct;
+use crate::first_runs::FirstSeen;
 use crate::forecast::{Bounds, Forecast};
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_numbers::percent;
 use mcptest_numbers::statistics::certified_percent;
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
@@ -208,16 +208,16 @@ struct Pool {
 }
 
 impl Pool {
-    fn add(&mut self, facts: &ChoiceFacts) {
-        let choices = &facts.choices;
+    /// The sums of one run.
+    fn of(choices: &Choices, calls: usize) -> Self {
         let in_scope = choices.counts.in_scope() > 0;
-        self.merge(Self {
+        Self {
             counts: choices.counts,
             runs: 1,
             succeeded: u64::from(choices.succeeded()),
-            chose_nothing: u64::from(facts.calls == 0),
-            chose_only_others: u64::from(facts.calls > 0 && !in_scope),
-        });
+            chose_nothing: u64::from(calls == 0),
+            chose_only_others: u64::from(calls > 0 && !in_scope),
+        }
     }
 
     fn merge(&mut self, other: Self) {
@@ -235,45 +235,36 @@ pub struct DistractorsAccumulator {
     pool: Pool,
     /// True if a run was offered a distractor.
     met: bool,
-    runs: PerRun<ChoiceFacts>,
-}
-
-/// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct ChoiceFacts {
-    /// The number of distractors in the offer; nothing if it is unknown.
-    injected: Option<usize>,
-    calls: usize,
-    choices: Choices,
+    /// The runs by the number of distractors in the offer.
+    by_count: BTreeMap<usize, Pool>,
+    /// The runs of which that number is unknown.
+    of_unknown_count: Option<Pool>,
+    fell_for: FirstSeen,
+    rows: RunRows,
 }
 
 impl Accumulator for DistractorsAccumulator {
     fn merge(&mut self, other: Self) {
         self.pool.merge(other.pool);
         self.met |= other.met;
-        self.runs.merge(other.runs);
+        for (count, pool) in other.by_count {
+            self.by_count.entry(count).or_default().merge(pool);
+        }
+        if let Some(pool) = other.of_unknown_count {
+            self.of_unknown_count.get_or_insert_default().merge(pool);
+        }
+        self.fell_for.merge(other.fell_for);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        self.fell_for.renumber(number);
+        self.rows.renumber(number);
     }
-}
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct DistractorsDetail<'a, Curve, Rows> {
-    runs: u64,
-    accuracy: u64,
-    chose_correct: u64,
-    chose_distractor: u64,
-    succeeded: u64,
-    chose_nothing: u64,
-    chose_only_others: u64,
-    certified_lower: u64,
-    complexity: Option<Complexity>,
-    fell_for: &'a [&'a str],
-    curve: Curve,
-    per_run: Rows,
+    fn leave_out_rows(&mut self) {
+        self.rows.leave_out();
+    }
 }
 
 /// The figures at one number of distractors.
@@ -290,9 +281,9 @@ struct CurvePoint {
     count: Option<usize>,
 }
 
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct ChoiceRow<'a> {
-    index: u64,
     injected: Option<usize>,
     calls: usize,
     chose_correct: u64,
@@ -361,27 +352,46 @@ impl Gate for DistractorsGate {
             context.servers,
         );
         accumulator.met |= injected.is_some_and(|list| !list.is_empty());
-        let facts = ChoiceFacts {
-            injected: injected.map(<[String]>::len),
-            calls: run.trace.tool_calls.len(),
-            choices,
+        let calls = run.trace.tool_calls.len();
+        let pool = Pool::of(&choices, calls);
+        accumulator.pool.merge(pool);
+        let injected = injected.map(<[String]>::len);
+        let same_count = match injected {
+            Some(count) => accumulator.by_count.entry(count).or_default(),
+            None => accumulator.of_unknown_count.get_or_insert_default(),
         };
-        accumulator.pool.add(&facts);
-        accumulator.runs.insert(run.index, facts, ());
+        same_count.merge(pool);
+        for (at, id) in choices.fell_for.iter().enumerate() {
+            accumulator.fell_for.add(run.index, at, id);
+        }
+        accumulator.rows.push(
+            run.index,
+            &ChoiceRow {
+                injected,
+                calls,
+                chose_correct: choices.counts.chose_correct,
+                chose_distractor: choices.counts.chose_distractor,
+                fell_for: &choices.fell_for,
+                succeeded: choices.succeeded(),
+            },
+        );
     }
 
     fn finish(&self, accumulator: DistractorsAccumulator, _: &Context<'_>) -> Score {
         let declared = self.0.correct.len();
-        let DistractorsAccumulator { pool, met, runs } = accumulator;
-        let mut by_count: BTreeMap<Option<usize>, Pool> = BTreeMap::new();
-        for row in runs.iter() {
-            let pool = by_count.entry(row.shared.injected).or_default();
-            pool.add(row.shared);
-        }
-        let fell_for = distinct(
-            runs.groups()
-                .flat_map(|(_, it)| it.choices.fell_for.iter().map(String::as_str)),
-        );
+        let DistractorsAccumulator {
+            pool,
+            met,
+            by_count,
+            of_unknown_count,
+            fell_for,
+            rows,
+        } = accumulator;
+        let unknown = of_unknown_count.into_iter().map(|pool| (None, pool));
+        let known = by_count.into_iter();
+        let known = known.map(|(count, pool)| (Some(count), pool));
+        let by_count: Vec<(Option<usize>, Pool)> = unknown.chain(known).collect();
+        let fell_for = fell_for.names();
         let accuracy = pool.counts.accuracy(declared);
         let certified = certified_percent(pool.succeeded, pool.runs);
 
@@ -429,51 +439,31 @@ impl Gate for DistractorsGate {
             ),
             ("distractors.certified_lower", certified.into()),
         ];
-        let curve = List(|| {
-            by_count.iter().map(|(count, pool)| CurvePoint {
-                runs: pool.runs,
-                accuracy: pool.counts.accuracy(declared),
-                chose_correct: pool.counts.chose_correct,
-                chose_distractor: pool.counts.chose_distractor,
-                succeeded: pool.succeeded,
-                chose_nothing: pool.chose_nothing,
-                chose_only_others: pool.chose_only_others,
-                certified_lower: certified_percent(pool.succeeded, pool.runs),
-                count: *count,
-            })
-        });
-        let per_run = List(|| {
-            runs.iter().map(|row| {
-                let ChoiceFacts {
-                    injected,
-                    calls,
-                    choices,
-                } = row.shared;
-                ChoiceRow {
-                    index: row.index,
-                    injected: *injected,
-                    calls: *calls,
-                    chose_correct: choices.counts.chose_correct,
-                    chose_distractor: choices.counts.chose_distractor,
-                    fell_for: &choices.fell_for,
-                    succeeded: choices.succeeded(),
-                }
-            })
-        });
-        score.detail = Detail::new(&DistractorsDetail {
+        let curve = by_count.iter().map(|(count, pool)| CurvePoint {
             runs: pool.runs,
-            accuracy,
+            accuracy: pool.counts.accuracy(declared),
             chose_correct: pool.counts.chose_correct,
             chose_distractor: pool.counts.chose_distractor,
             succeeded: pool.succeeded,
             chose_nothing: pool.chose_nothing,
             chose_only_others: pool.chose_only_others,
-            certified_lower: certified,
-            complexity: self.0.complexity,
-            fell_for: &fell_for,
-            curve,
-            per_run,
+            certified_lower: certified_percent(pool.succeeded, pool.runs),
+            count: *count,
         });
+        let mut detail = DetailBuilder::default();
+        detail.entry("runs", &pool.runs);
+        detail.entry("accuracy", &accuracy);
+        detail.entry("chose_correct", &pool.counts.chose_correct);
+        detail.entry("chose_distractor", &pool.counts.chose_distractor);
+        detail.entry("succeeded", &pool.succeeded);
+        detail.entry("chose_nothing", &pool.chose_nothing);
+        detail.entry("chose_only_others", &pool.chose_only_others);
+        detail.entry("certified_lower", &certified);
+        detail.entry("complexity", &self.0.complexity);
+        detail.entry("fell_for", &fell_for);
+        detail.entry("curve", &curve.collect::<Vec<_>>());
+        rows.write("per_run", "index", &mut detail);
+        score.detail = detail.into();
         score
     }
 

@@ -57,16 +57,15 @@
 //! assert_eq!(selection.unexpected, ["shell.exec"]);
 //! ```
 
-use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::first_runs::FirstSeen;
 use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
-use crate::names::Names;
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_numbers::percent;
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
@@ -203,45 +202,58 @@ pub fn score_selection(
     selection
 }
 
-/// The facts of a run that an accumulator keeps of a [`Selection`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct SelectionFacts {
-    pub counts: SelectionCounts,
-    pub missed: Names,
-    pub unexpected: Names,
+/// The classes and tools that selections name, each once, in the order of the runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct NamedTools {
+    pub missed: FirstSeen,
+    pub unexpected: FirstSeen,
 }
 
-impl From<Selection> for SelectionFacts {
-    fn from(selection: Selection) -> Self {
-        Self {
-            counts: selection.counts,
-            missed: selection.missed.iter().collect(),
-            unexpected: selection.unexpected.iter().collect(),
+impl NamedTools {
+    pub fn observe(&mut self, run: u64, selection: &Selection) {
+        for (at, name) in selection.missed.iter().enumerate() {
+            self.missed.add(run, at, name);
+        }
+        for (at, name) in selection.unexpected.iter().enumerate() {
+            self.unexpected.add(run, at, name);
         }
     }
-}
 
-/// The names, each once, in the order of their first appearance.
-pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let distinct: IndexSet<&str> = names.collect();
-    distinct.into_iter().collect()
+    pub fn merge(&mut self, other: Self) {
+        self.missed.merge(other.missed);
+        self.unexpected.merge(other.unexpected);
+    }
+
+    pub fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.missed.renumber(number);
+        self.unexpected.renumber(number);
+    }
 }
 
 /// The selections of the observed runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SelectionAccumulator {
     counts: SelectionCounts,
-    runs: PerRun<SelectionFacts>,
+    runs: u64,
+    named: NamedTools,
+    rows: RunRows,
 }
 
 impl Accumulator for SelectionAccumulator {
     fn merge(&mut self, other: Self) {
         self.counts = self.counts.plus(other.counts);
-        self.runs.merge(other.runs);
+        self.runs += other.runs;
+        self.named.merge(other.named);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        self.named.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.rows.leave_out();
     }
 }
 
@@ -254,7 +266,7 @@ pub(crate) struct SelectionBounds {
 
 impl SelectionBounds {
     /// A run reaches every class at most, and can make any number of calls that belong to none.
-    pub fn new(counts: SelectionCounts, runs: usize, classes: usize, remaining: u64) -> Self {
+    pub fn new(counts: SelectionCounts, runs: u64, classes: usize, remaining: u64) -> Self {
         let Some(recall) = pooled_recall(counts, runs, classes) else {
             // Without classes all three are 100 until a call is made, and 0 from then on.
             let high = if counts.is_vacuous() { 100 } else { 0 };
@@ -282,12 +294,12 @@ impl SelectionBounds {
 /// The percent of classes reached; nothing without classes, where a first call changes the figure.
 pub(crate) fn pooled_recall(
     counts: SelectionCounts,
-    runs: usize,
+    runs: u64,
     classes: usize,
 ) -> Option<PooledPercent> {
     (classes > 0).then_some(PooledPercent {
         part: counts.true_positives,
-        whole: (classes * runs) as u64,
+        whole: classes as u64 * runs,
         per_run: classes as u64,
     })
 }
@@ -372,13 +384,28 @@ impl Gate for EqualFunctionSets {
     ) {
         let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
         accumulator.counts = accumulator.counts.plus(selection.counts);
-        accumulator.runs.insert(run.index, selection.into(), ());
+        accumulator.runs += 1;
+        accumulator.named.observe(run.index, &selection);
+        accumulator.rows.push(
+            run.index,
+            &SelectionRow {
+                true_positives: selection.counts.true_positives,
+                false_positives: selection.counts.false_positives,
+                false_negatives: selection.counts.false_negatives,
+                missed: &selection.missed,
+                unexpected: &selection.unexpected,
+            },
+        );
     }
 
     fn finish(&self, accumulator: SelectionAccumulator, _: &Context<'_>) -> Score {
-        let SelectionAccumulator { counts, runs } = accumulator;
-        let missed = distinct(runs.groups().flat_map(|(_, it)| it.missed.iter()));
-        let unexpected = distinct(runs.groups().flat_map(|(_, it)| it.unexpected.iter()));
+        let SelectionAccumulator {
+            counts,
+            named,
+            rows,
+            ..
+        } = accumulator;
+        let (missed, unexpected) = (named.missed.names(), named.unexpected.names());
         let mut summary = format!(
             "f1 {} · precision {} · recall {}",
             counts.f1(),
@@ -391,30 +418,20 @@ impl Gate for EqualFunctionSets {
         if !unexpected.is_empty() {
             summary.push_str(&format!(" · unexpected: {}", unexpected.join(", ")));
         }
-        let per_run = List(|| {
-            runs.iter().map(|row| SelectionRow {
-                index: row.index,
-                true_positives: row.shared.counts.true_positives,
-                false_positives: row.shared.counts.false_positives,
-                false_negatives: row.shared.counts.false_negatives,
-                missed: &row.shared.missed,
-                unexpected: &row.shared.unexpected,
-            })
-        });
+        let mut detail = DetailBuilder::default();
+        detail.entry("missed", &missed);
+        detail.entry("unexpected", &unexpected);
+        detail.entry("true_positives", &counts.true_positives);
+        detail.entry("false_positives", &counts.false_positives);
+        detail.entry("false_negatives", &counts.false_negatives);
+        rows.write("per_run", "index", &mut detail);
         Score {
             values: vec![
                 ("tool_selection.f1", counts.f1().into()),
                 ("tool_selection.precision", counts.precision().into()),
                 ("tool_selection.recall", counts.recall().into()),
             ],
-            detail: Detail::new(&SelectionDetail {
-                missed: &missed,
-                unexpected: &unexpected,
-                true_positives: counts.true_positives,
-                false_positives: counts.false_positives,
-                false_negatives: counts.false_negatives,
-                per_run,
-            }),
+            detail: detail.into(),
             summary,
             no_evidence: counts
                 .is_vacuous()
@@ -424,8 +441,8 @@ impl Gate for EqualFunctionSets {
     }
 
     fn forecast(&self, accumulator: &SelectionAccumulator, remaining: u64) -> Option<Forecast> {
-        let SelectionAccumulator { counts, runs } = accumulator;
-        let bounds = SelectionBounds::new(*counts, runs.len(), self.classes.len(), remaining);
+        let SelectionAccumulator { counts, runs, .. } = accumulator;
+        let bounds = SelectionBounds::new(*counts, *runs, self.classes.len(), remaining);
         Some(Forecast {
             bounds: vec![
                 ("tool_selection.f1", bounds.f1),
@@ -442,8 +459,8 @@ impl Gate for EqualFunctionSets {
         next: HypotheticalRuns,
         remaining: u64,
     ) -> Option<BoundsOf> {
-        let SelectionAccumulator { counts, runs } = accumulator;
-        let recall = pooled_recall(*counts, runs.len(), self.classes.len())?;
+        let SelectionAccumulator { counts, runs, .. } = accumulator;
+        let recall = pooled_recall(*counts, *runs, self.classes.len())?;
         Some(vec![(
             "tool_selection.recall",
             recall.after(next).bounds(remaining),
@@ -451,25 +468,14 @@ impl Gate for EqualFunctionSets {
     }
 }
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct SelectionDetail<'a, Rows> {
-    missed: &'a [&'a str],
-    unexpected: &'a [&'a str],
-    true_positives: u64,
-    false_positives: u64,
-    false_negatives: u64,
-    per_run: Rows,
-}
-
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct SelectionRow<'a> {
-    index: u64,
     true_positives: u64,
     false_positives: u64,
     false_negatives: u64,
-    missed: &'a Names,
-    unexpected: &'a Names,
+    missed: &'a [String],
+    unexpected: &'a [String],
 }
 
 #[cfg(test)]

@@ -61,12 +61,12 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::first_runs::earliest;
 use crate::forecast::{Bounds, Forecast};
-use crate::names::{Names, Places};
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_json::text::{one_line, shorten};
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::trace::ToolCallView;
@@ -212,23 +212,7 @@ pub struct GoldenPathAccumulator {
     called: bool,
     /// The first run with waste, and its path in one line.
     first_wasteful: Option<(u64, String)>,
-    runs: PerRun<PathFacts>,
-}
-
-/// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct PathFacts {
-    waste: u64,
-    /// The ids of the called tools.
-    calls: Names,
-    /// Indices of the calls that are backtracks.
-    backtracks_at: Places,
-    /// Indices of the calls that are repeats.
-    repeats_at: Places,
-    /// Indices of the calls that are off the golden path.
-    off_path: Places,
-    /// Indices of the golden steps that were not taken.
-    not_reached: Places,
+    rows: RunRows,
 }
 
 impl Accumulator for GoldenPathAccumulator {
@@ -238,18 +222,19 @@ impl Accumulator for GoldenPathAccumulator {
         self.repeated_tools += other.repeated_tools;
         self.worst = self.worst.max(other.worst);
         self.called |= other.called;
-        self.first_wasteful = match (self.first_wasteful.take(), other.first_wasteful) {
-            (Some(one), Some(other)) => Some(if other.0 < one.0 { other } else { one }),
-            (one, other) => one.or(other),
-        };
-        self.runs.merge(other.runs);
+        self.first_wasteful = earliest(self.first_wasteful.take(), other.first_wasteful);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
         if let Some((run, _)) = &mut self.first_wasteful {
             *run = number(*run);
         }
-        self.runs.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.rows.leave_out();
     }
 }
 
@@ -361,9 +346,6 @@ impl Gate for GoldenPath {
         accumulator.repeated_tools += report.repeated_tools;
         accumulator.worst = accumulator.worst.max(report.waste);
         accumulator.called |= !calls.is_empty();
-        let is_step = |call: &ToolCallView<'_>, step: &String| call.is(step, context.servers);
-        let off_path = |call: &ToolCallView<'_>| !self.calls.iter().any(|step| is_step(call, step));
-        let not_reached = |step: &String| !calls.iter().any(|call| is_step(call, step));
         let is_first = match &accumulator.first_wasteful {
             Some((first, _)) => run.index < *first,
             None => true,
@@ -374,19 +356,29 @@ impl Gate for GoldenPath {
             let path = shorten(&names.join(" → "), 200);
             accumulator.first_wasteful = Some((run.index, path));
         }
-        let facts = PathFacts {
-            waste: report.waste,
-            calls: calls.iter().map(ToolCallView::full_id).collect(),
-            backtracks_at: report.backtracks_at.into_iter().collect(),
-            repeats_at: report.repeats_at.into_iter().collect(),
-            off_path: (0..calls.len())
-                .filter(|index| off_path(&calls[*index]))
+        if !accumulator.rows.are_kept() {
+            return;
+        }
+        let is_step = |call: &ToolCallView<'_>, step: &String| call.is(step, context.servers);
+        let off_path = |call: &&ToolCallView<'_>| !self.calls.iter().any(|it| is_step(call, it));
+        let not_reached = |step: &&String| !calls.iter().any(|call| is_step(call, step));
+        let ids: Vec<String> = calls.iter().map(ToolCallView::full_id).collect();
+        let row = PathRow {
+            penalty: report.penalty(),
+            passed: report.passed(),
+            extra_steps: report.extra_steps,
+            backtracks: report.backtracks,
+            repeated_tools: report.repeated_tools,
+            backtracks_at: &report.backtracks_at,
+            repeats_at: &report.repeats_at,
+            off_path: (calls.iter().zip(&ids))
+                .filter(|(call, _)| off_path(call))
+                .map(|(_, id)| id.as_str())
                 .collect(),
-            not_reached: (0..self.calls.len())
-                .filter(|index| not_reached(&self.calls[*index]))
-                .collect(),
+            not_reached: self.calls.iter().filter(not_reached).collect(),
+            calls: &ids,
         };
-        accumulator.runs.insert(run.index, facts, ());
+        accumulator.rows.push(run.index, &row);
     }
 
     fn finish(&self, accumulator: GoldenPathAccumulator, _: &Context<'_>) -> Score {
@@ -397,7 +389,7 @@ impl Gate for GoldenPath {
             worst,
             called,
             first_wasteful,
-            runs,
+            rows,
         } = accumulator;
         let mut summary = format!(
             "penalty {:.2} · {extra_steps} extra, {backtracks} back, {repeated_tools} repeated",
@@ -409,32 +401,9 @@ impl Gate for GoldenPath {
                 shorten(&format!("run {run}: {path}"), 200)
             ));
         }
-        let per_run = List(|| {
-            runs.iter().map(|row| {
-                let facts = row.shared;
-                let extra_steps = facts.calls.len().saturating_sub(self.calls.len());
-                let not_reached = facts.not_reached.iter();
-                PathRow {
-                    index: row.index,
-                    penalty: penalty(facts.waste),
-                    passed: facts.waste == 0,
-                    extra_steps: extra_steps as u64,
-                    backtracks: facts.backtracks_at.iter().count() as u64,
-                    repeated_tools: facts.repeats_at.iter().count() as u64,
-                    backtracks_at: &facts.backtracks_at,
-                    repeats_at: &facts.repeats_at,
-                    calls: &facts.calls,
-                    off_path: facts
-                        .off_path
-                        .iter()
-                        .filter_map(|at| facts.calls.get(at))
-                        .collect(),
-                    not_reached: not_reached
-                        .filter_map(|at| self.calls.get(at).map(String::as_str))
-                        .collect(),
-                }
-            })
-        });
+        let mut detail = DetailBuilder::default();
+        detail.entry("golden_path", &self.calls);
+        rows.write("per_run", "index", &mut detail);
         Score {
             values: vec![
                 ("golden_path.penalty", penalty(worst).into()),
@@ -443,10 +412,7 @@ impl Gate for GoldenPath {
                 ("golden_path.backtracks", backtracks.into()),
                 ("golden_path.repeated_tools", repeated_tools.into()),
             ],
-            detail: Detail::new(&PathDetail {
-                golden_path: &self.calls,
-                per_run,
-            }),
+            detail: detail.into(),
             summary,
             no_evidence: (!called && !self.requires_no_calls())
                 .then(|| "no tool was called, so no call could be waste".to_owned()),
@@ -483,26 +449,19 @@ impl Gate for GoldenPath {
     }
 }
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct PathDetail<'a, Rows> {
-    golden_path: &'a [String],
-    per_run: Rows,
-}
-
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct PathRow<'a> {
-    index: u64,
     penalty: f64,
     passed: bool,
     extra_steps: u64,
     backtracks: u64,
     repeated_tools: u64,
-    backtracks_at: &'a Places,
-    repeats_at: &'a Places,
-    calls: &'a Names,
+    backtracks_at: &'a [usize],
+    repeats_at: &'a [usize],
+    calls: &'a [String],
     off_path: Vec<&'a str>,
-    not_reached: Vec<&'a str>,
+    not_reached: Vec<&'a String>,
 }
 
 #[cfg(test)]

@@ -72,7 +72,6 @@
 pub mod distractors;
 pub mod equal_function_sets;
 pub mod golden_path;
-mod names;
 pub mod orchestration;
 pub mod recovery;
 pub mod reliability;
@@ -84,13 +83,12 @@ pub mod trajectory;
 pub mod trajectory_axes;
 
 pub use mcptest_catalog::discovery;
-use mcptest_gate_api::digest;
-use mcptest_gate_api::per_run;
 pub use mcptest_gate_api::{
     Accumulator, AccumulatorError, Context, Gate, GateAccumulator, GateInfo, GateOutcome,
     LoadContext, LoadedGate, ReadingRequest, Run, Score, TargetInfo, ToolReference, Unit, find_in,
     forecast, mutate,
 };
+use mcptest_gate_api::{digest, first_runs, packed_runs, run_rows};
 pub use mcptest_narrative as narrative;
 
 /// All gates, in the order in which reports show them.

@@ -78,24 +78,22 @@
 
 mod validators;
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::equal_function_sets::{
-    Class, EqualFunctionSets, SelectionBounds, SelectionCounts, distinct, pooled_recall,
-    score_selection,
+    Class, EqualFunctionSets, SelectionBounds, SelectionCounts, pooled_recall, score_selection,
 };
+use crate::first_runs::FirstSeen;
 use crate::forecast::{BoundsOf, Forecast, HypotheticalRuns};
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_json::canonical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::percent;
 use mcptest_trace::catalog::Tool;
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
@@ -368,66 +366,53 @@ fn offered<'a>(catalog: &'a [Tool], call: &'a ToolCallView<'a>) -> impl Iterator
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct OrchestrationAccumulator {
     counts: OrchestrationCounts,
-    runs: PerRun<DiagnosisFacts>,
-}
-
-/// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct DiagnosisFacts {
-    diagnosis: Diagnosis,
-    /// The tools of the calls that the diagnosis lists, by number of the call.
-    tools: BTreeMap<u64, String>,
+    runs: u64,
+    /// Classes that were not reached.
+    missed: FirstSeen,
+    rows: RunRows,
 }
 
 impl Accumulator for OrchestrationAccumulator {
     fn merge(&mut self, other: Self) {
         self.counts = self.counts.plus(other.counts);
-        self.runs.merge(other.runs);
+        self.runs += other.runs;
+        self.missed.merge(other.missed);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        self.missed.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.rows.leave_out();
     }
 }
 
-impl DiagnosisFacts {
-    fn new(diagnosis: Diagnosis, calls: &[ToolCallView<'_>]) -> Self {
-        let invalid = diagnosis.invalid.iter().map(|(number, _)| number);
-        let listed = diagnosis.malformed.iter().chain(&diagnosis.unrecovered);
-        let tools = listed.chain(invalid).filter_map(|number| {
-            let index = usize::try_from(*number).ok()?.checked_sub(1)?;
-            Some((*number, calls.get(index)?.full_id()))
-        });
-        Self {
-            tools: tools.collect(),
-            diagnosis,
-        }
-    }
-
-    fn tool(&self, number: u64) -> &str {
-        self.tools.get(&number).map_or("", String::as_str)
-    }
-
-    fn row(&self, index: u64) -> DiagnosisRow<'_> {
-        let diagnosis = &self.diagnosis;
-        let counts = &diagnosis.counts;
-        let listed = |numbers: &[u64]| -> Vec<ListedCall<'_>> {
+impl Diagnosis {
+    fn row(&self, calls: &[ToolCallView<'_>]) -> DiagnosisRow<'_> {
+        let tool = |number: u64| {
+            let index = usize::try_from(number)
+                .ok()
+                .and_then(|it| it.checked_sub(1));
+            let call = index.and_then(|index| calls.get(index));
+            call.map_or_else(String::new, ToolCallView::full_id)
+        };
+        let listed = |numbers: &[u64]| -> Vec<ListedCall> {
             let calls = numbers.iter().map(|number| ListedCall {
                 call: *number,
-                tool: self.tool(*number),
+                tool: tool(*number),
             });
             calls.collect()
         };
-        let invalid = diagnosis
-            .invalid
-            .iter()
-            .map(|(number, reason)| InvalidCall {
-                call: *number,
-                tool: self.tool(*number),
-                reason,
-            });
+        let invalid = self.invalid.iter().map(|(number, reason)| InvalidCall {
+            call: *number,
+            tool: tool(*number),
+            reason,
+        });
+        let counts = &self.counts;
         DiagnosisRow {
-            index,
             discovery: counts.discovery(),
             parameterization: counts.parameterization(),
             syntax: counts.syntax(),
@@ -436,27 +421,17 @@ impl DiagnosisFacts {
             schema_valid: counts.schema_valid(),
             calls: counts.calls,
             errors: counts.errors,
-            missed: &diagnosis.missed,
-            malformed: listed(&diagnosis.malformed),
-            unrecovered: listed(&diagnosis.unrecovered),
+            missed: &self.missed,
+            malformed: listed(&self.malformed),
+            unrecovered: listed(&self.unrecovered),
             invalid: invalid.collect(),
         }
     }
 }
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct OrchestrationDetail<'a, Rows> {
-    missed: &'a [&'a str],
-    calls: u64,
-    errors: u64,
-    recovered: u64,
-    per_run: Rows,
-}
-
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct DiagnosisRow<'a> {
-    index: u64,
     discovery: u64,
     parameterization: u64,
     syntax: u64,
@@ -466,21 +441,21 @@ struct DiagnosisRow<'a> {
     calls: u64,
     errors: u64,
     missed: &'a [String],
-    malformed: Vec<ListedCall<'a>>,
-    unrecovered: Vec<ListedCall<'a>>,
+    malformed: Vec<ListedCall>,
+    unrecovered: Vec<ListedCall>,
     invalid: Vec<InvalidCall<'a>>,
 }
 
 #[derive(Serialize)]
-struct ListedCall<'a> {
+struct ListedCall {
     call: u64,
-    tool: &'a str,
+    tool: String,
 }
 
 #[derive(Serialize)]
 struct InvalidCall<'a> {
     call: u64,
-    tool: &'a str,
+    tool: String,
     reason: &'a str,
 }
 
@@ -558,16 +533,24 @@ impl Gate for Orchestration {
     ) {
         let diagnosis = diagnose(&self.classes, run.trace, context.servers, &self.validators);
         accumulator.counts = accumulator.counts.plus(diagnosis.counts);
-        let facts = DiagnosisFacts::new(diagnosis, &run.trace.tool_calls);
-        accumulator.runs.insert(run.index, facts, ());
+        accumulator.runs += 1;
+        for (at, class) in diagnosis.missed.iter().enumerate() {
+            accumulator.missed.add(run.index, at, class);
+        }
+        if accumulator.rows.are_kept() {
+            let row = diagnosis.row(&run.trace.tool_calls);
+            accumulator.rows.push(run.index, &row);
+        }
     }
 
     fn finish(&self, accumulator: OrchestrationAccumulator, _: &Context<'_>) -> Score {
-        let OrchestrationAccumulator { counts, runs } = accumulator;
-        let missed = distinct(
-            runs.groups()
-                .flat_map(|(_, it)| it.diagnosis.missed.iter().map(String::as_str)),
-        );
+        let OrchestrationAccumulator {
+            counts,
+            missed,
+            rows,
+            ..
+        } = accumulator;
+        let missed = missed.names();
         let schema_valid = counts.schema_valid();
         let mut summary = format!(
             "discovery {} · parameterization {} · syntax {} · error recovery {} · efficiency {} · \
@@ -582,6 +565,12 @@ impl Gate for Orchestration {
         if !missed.is_empty() {
             summary.push_str(&format!(" · missed: {}", one_line(&missed.join(", "))));
         }
+        let mut detail = DetailBuilder::default();
+        detail.entry("missed", &missed);
+        detail.entry("calls", &counts.calls);
+        detail.entry("errors", &counts.errors);
+        detail.entry("recovered", &counts.recovered);
+        rows.write("per_run", "index", &mut detail);
         let mut score = Score {
             values: vec![
                 ("orchestration.discovery", counts.discovery().into()),
@@ -597,13 +586,7 @@ impl Gate for Orchestration {
                 ("orchestration.efficiency", counts.efficiency().into()),
                 ("orchestration.schema_valid", schema_valid.into()),
             ],
-            detail: Detail::new(&OrchestrationDetail {
-                missed: &missed,
-                calls: counts.calls,
-                errors: counts.errors,
-                recovered: counts.recovered,
-                per_run: List(|| runs.iter().map(|row| row.shared.row(row.index))),
-            }),
+            detail: detail.into(),
             summary,
             no_evidence: (counts.calls == 0).then(|| "no tool was called in any run".to_owned()),
             ..Score::default()
@@ -620,9 +603,8 @@ impl Gate for Orchestration {
     /// Pooled over calls, of which a run can make any number, a percent can still become anything;
     /// discovery is pooled over classes.
     fn forecast(&self, accumulator: &OrchestrationAccumulator, remaining: u64) -> Option<Forecast> {
-        let OrchestrationAccumulator { counts, runs } = accumulator;
-        let bounds =
-            SelectionBounds::new(counts.selection, runs.len(), self.classes.len(), remaining);
+        let OrchestrationAccumulator { counts, runs, .. } = accumulator;
+        let bounds = SelectionBounds::new(counts.selection, *runs, self.classes.len(), remaining);
         Some(Forecast {
             bounds: vec![("orchestration.discovery", bounds.recall)],
             may_lack_evidence: counts.calls == 0,
@@ -635,8 +617,8 @@ impl Gate for Orchestration {
         next: HypotheticalRuns,
         remaining: u64,
     ) -> Option<BoundsOf> {
-        let OrchestrationAccumulator { counts, runs } = accumulator;
-        let discovery = pooled_recall(counts.selection, runs.len(), self.classes.len())?;
+        let OrchestrationAccumulator { counts, runs, .. } = accumulator;
+        let discovery = pooled_recall(counts.selection, *runs, self.classes.len())?;
         Some(vec![(
             "orchestration.discovery",
             discovery.after(next).bounds(remaining),

@@ -83,11 +83,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::first_runs::FirstRuns;
 use crate::forecast::{Bounds, Forecast};
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, Run, Score, TargetInfo, Unit};
 use mcptest_json::text::one_line;
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::{Detail, DetailBuilder};
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Matcher;
 use mcptest_trace::trace::{ToolResultView, TraceView};
@@ -394,15 +395,15 @@ impl Recovery {
 pub struct RecoveryAccumulator {
     /// The worst of everything, in the runs that met the fault.
     worst: Option<RecoveryReport>,
-    runs: PerRun<RecoveryFacts>,
-}
-
-/// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct RecoveryFacts {
-    /// Nothing if no fault fired.
-    report: Option<RecoveryReport>,
-    strikes: Vec<Strike>,
+    /// Runs in which no fault fired.
+    unmet: FirstRuns,
+    /// Runs that met the fault.
+    met: u64,
+    /// Of these, the runs that recovered.
+    recovered: u64,
+    /// The reasons why runs did not pass.
+    shortcomings: FirstRuns<String>,
+    rows: RunRows,
 }
 
 impl RecoveryReport {
@@ -426,68 +427,33 @@ impl Accumulator for RecoveryAccumulator {
             (Some(one), Some(other)) => Some(one.worst(other)),
             (one, other) => one.or(other),
         };
-        self.runs.merge(other.runs);
+        self.unmet.merge(other.unmet);
+        self.met += other.met;
+        self.recovered += other.recovered;
+        self.shortcomings.merge(other.shortcomings);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        self.unmet.renumber(number);
+        self.shortcomings.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.rows.leave_out();
     }
 }
 
-/// The detail of the report.
+/// A row of the report's detail.
 #[derive(Serialize)]
-struct RecoveryDetail<'a, Rows> {
-    runs_that_met_the_fault: usize,
-    runs_without_fault: &'a [u64],
-    shortcomings: &'a [String],
-    per_run: Rows,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RecoveryRow<'a> {
-    NotFired {
-        index: u64,
-        fired: bool,
-        strikes: &'a [Strike],
-    },
-    Fired {
-        index: u64,
-        fired: bool,
-        strikes: &'a [Strike],
-        recovered: bool,
-        clean_timeout: bool,
-        passed: bool,
-        time_to_detection_ms: Option<u64>,
-        time_to_recovery_ms: Option<u64>,
-        user_visible_hang_ms: u64,
-        shortcomings: Vec<String>,
-    },
-}
-
-impl Recovery {
-    fn row<'a>(&self, index: u64, facts: &'a RecoveryFacts) -> RecoveryRow<'a> {
-        let strikes = &facts.strikes;
-        match &facts.report {
-            None => RecoveryRow::NotFired {
-                index,
-                fired: false,
-                strikes,
-            },
-            Some(report) => RecoveryRow::Fired {
-                index,
-                fired: true,
-                strikes,
-                recovered: report.recovered,
-                clean_timeout: report.clean_timeout,
-                passed: report.passed,
-                time_to_detection_ms: report.time_to_detection_ms,
-                time_to_recovery_ms: report.time_to_recovery_ms,
-                user_visible_hang_ms: report.user_visible_hang_ms,
-                shortcomings: self.shortcomings(report),
-            },
-        }
-    }
+struct RecoveryRow<'a> {
+    fired: bool,
+    strikes: &'a [Strike],
+    #[serde(flatten)]
+    report: Option<&'a RecoveryReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortcomings: Option<Vec<String>>,
 }
 
 impl Gate for Recovery {
@@ -546,40 +512,48 @@ impl Gate for Recovery {
         let report = reading
             .marks
             .map(|marks| score_recovery(&self.limits(), &marks));
-        if let Some(report) = report {
-            let worst = accumulator.worst.map(|worst| worst.worst(report));
-            accumulator.worst = worst.or(Some(report));
+        let shortcomings = report.map(|report| self.shortcomings(&report));
+        match report {
+            Some(report) => {
+                let worst = accumulator.worst.map(|worst| worst.worst(report));
+                accumulator.worst = worst.or(Some(report));
+                accumulator.met += 1;
+                accumulator.recovered += u64::from(report.recovered);
+            }
+            None => accumulator.unmet.add(run.index, || ()),
         }
-        let facts = RecoveryFacts {
-            report,
-            strikes: reading.strikes,
+        if let Some(short) = shortcomings.as_ref().filter(|short| !short.is_empty()) {
+            accumulator.shortcomings.add(run.index, || short.join("; "));
+        }
+        let row = RecoveryRow {
+            fired: report.is_some(),
+            strikes: &reading.strikes,
+            report: report.as_ref(),
+            shortcomings,
         };
-        accumulator.runs.insert(run.index, facts, ());
+        accumulator.rows.push(run.index, &row);
     }
 
     fn finish(&self, accumulator: RecoveryAccumulator, _: &Context<'_>) -> Score {
-        let RecoveryAccumulator { worst, runs } = accumulator;
-        let mut unmet = Vec::new();
-        let mut shortcomings = Vec::new();
-        let mut recovered = 0;
-        for row in runs.iter() {
-            let Some(report) = &row.shared.report else {
-                unmet.push(row.index);
-                continue;
-            };
-            recovered += usize::from(report.recovered);
-            let short = self.shortcomings(report);
-            if !short.is_empty() {
-                shortcomings.push(format!("run {}: {}", row.index, short.join("; ")));
-            }
-        }
-        let met = runs.len() - unmet.len();
-        let detail = Detail::new(&RecoveryDetail {
-            runs_that_met_the_fault: met,
-            runs_without_fault: &unmet,
-            shortcomings: &shortcomings,
-            per_run: List(|| runs.iter().map(|row| self.row(row.index, row.shared))),
-        });
+        let RecoveryAccumulator {
+            worst,
+            unmet,
+            met,
+            recovered,
+            shortcomings,
+            rows,
+        } = accumulator;
+        let mut detail = DetailBuilder::default();
+        detail.entry("runs_that_met_the_fault", &met);
+        let without_fault: Vec<u64> = unmet.iter().map(|(run, ())| run).collect();
+        detail.entry("runs_without_fault", &without_fault);
+        let short = shortcomings.iter();
+        let mut short: Vec<String> = short
+            .map(|(run, why)| format!("run {run}: {why}"))
+            .collect();
+        detail.entry("shortcomings", &short);
+        rows.write("per_run", "index", &mut detail);
+        let detail = Detail::from(detail);
         let Some(worst) = worst else {
             return never_fired(detail);
         };
@@ -601,7 +575,7 @@ impl Gate for Recovery {
                 ),
             ],
             detail,
-            summary: summary(&worst, recovered, met, runs.len()),
+            summary: summary(&worst, recovered, met, met + unmet.count()),
             ..Score::default()
         };
         if detection.is_none() {
@@ -612,16 +586,18 @@ impl Gate for Recovery {
             let why = "the agent did not recover in some run".to_owned();
             score.absent.push(("recovery.time_to_recovery_ms", why));
         }
-        if !shortcomings.is_empty() {
+        if shortcomings.more() > 0 {
+            short.push(format!("and {} more", shortcomings.more()));
+        }
+        if !short.is_empty() {
             score
                 .summary
-                .push_str(&format!(" · {}", one_line(&shortcomings.join(" · "))));
+                .push_str(&format!(" · {}", one_line(&short.join(" · "))));
         }
-        if !unmet.is_empty() {
-            let list: Vec<String> = unmet.iter().map(u64::to_string).collect();
+        if unmet.count() > 0 {
             score.no_evidence = Some(format!(
                 "no injected fault fired in run {}",
-                list.join(", ")
+                unmet.indexes()
             ));
         }
         score
@@ -660,7 +636,7 @@ impl Gate for Recovery {
     }
 }
 
-fn summary(worst: &RecoveryReport, recovered: usize, met: usize, runs: usize) -> String {
+fn summary(worst: &RecoveryReport, recovered: u64, met: u64, runs: u64) -> String {
     let time =
         |time: Option<u64>| time.map_or_else(|| "never".to_owned(), |time| format!("{time} ms"));
     let met = if met == runs {

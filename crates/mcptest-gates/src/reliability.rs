@@ -80,15 +80,17 @@ use std::borrow::Cow;
 
 use num_bigint::BigUint;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::first_runs::FirstRuns;
 use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns};
-use crate::per_run::{List, PerRun};
+use crate::packed_runs::PackedRuns;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::percent;
 use mcptest_numbers::ratio::{choose, quotient};
 use mcptest_numbers::statistics::{Interval, Z_95, clopper_pearson, wilson};
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
@@ -210,8 +212,7 @@ fn defined(runs: u64, passes: u64, k: u64) -> bool {
 }
 
 /// The outcome of one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     ExpectationsHeld,
     ExpectationFailed,
@@ -231,6 +232,28 @@ impl Outcome {
         }
     }
 
+    /// The letter that represents it in an accumulator.
+    fn letter(self) -> u8 {
+        match self {
+            Self::ExpectationsHeld => b'h',
+            Self::ExpectationFailed => b'f',
+            Self::EndedInError => b'e',
+            Self::NoCall => b'n',
+            Self::CallWithoutError => b'c',
+        }
+    }
+
+    fn of_letter(letter: u8) -> Option<Self> {
+        let all = [
+            Self::ExpectationsHeld,
+            Self::ExpectationFailed,
+            Self::EndedInError,
+            Self::NoCall,
+            Self::CallWithoutError,
+        ];
+        all.into_iter().find(|outcome| outcome.letter() == letter)
+    }
+
     fn passed(self) -> bool {
         matches!(self, Self::ExpectationsHeld | Self::CallWithoutError)
     }
@@ -247,47 +270,94 @@ impl Outcome {
 }
 
 /// The outcomes of the observed runs.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct ReliabilityAccumulator {
-    runs: PerRun<Outcome>,
+    /// The letter of each run's outcome.
+    outcomes: PackedRuns,
+    without_rows: bool,
     /// The progress over the runs, as long as they come in order; it can always be derived from
     /// them.
-    #[serde(skip)]
     progress: Progress,
 }
 
 impl Accumulator for ReliabilityAccumulator {
     fn merge(&mut self, other: Self) {
-        self.runs.merge(other.runs);
-        self.progress = Progress::of(self.runs.iter().map(|row| row.shared.passed()));
+        self.outcomes.merge(other.outcomes);
+        self.without_rows |= other.without_rows;
+        self.progress = Progress::default();
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        self.outcomes.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.without_rows = true;
     }
 }
 
 impl ReliabilityAccumulator {
+    fn push(&mut self, index: u64, outcome: Outcome) {
+        self.outcomes.push(index, |out| out.push(outcome.letter()));
+    }
+
+    fn for_each(&self, outcome: &mut dyn FnMut(u64, Outcome)) {
+        self.outcomes.for_each(&mut |index, row| {
+            let letter = row.first().copied().unwrap_or_default();
+            if let Some(found) = Outcome::of_letter(letter) {
+                outcome(index, found);
+            }
+        });
+    }
+
     fn progress(&self) -> Cow<'_, Progress> {
-        if self.progress.runs() == self.runs.len() as u64 {
-            Cow::Borrowed(&self.progress)
-        } else {
-            let outcomes = self.runs.iter().map(|row| row.shared.passed());
-            Cow::Owned(Progress::of(outcomes))
+        if self.progress.runs() == self.outcomes.len() {
+            return Cow::Borrowed(&self.progress);
         }
+        let mut progress = Progress::default();
+        self.for_each(&mut |_, outcome| progress.push(outcome.passed()));
+        Cow::Owned(progress)
     }
 }
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct ReliabilityDetail<Rows> {
-    runs: u64,
-    passes: u64,
-    k: u64,
-    estimators: Estimators,
-    /// Nothing without a run.
-    pass_rate_95: Option<PassRate>,
-    per_run: Rows,
+/// The JSON form of the accumulator: the indexes, and a letter for each run.
+#[derive(Serialize, Deserialize)]
+struct SavedOutcomes {
+    indexes: Vec<u64>,
+    outcomes: String,
+    without_rows: bool,
+}
+
+impl Serialize for ReliabilityAccumulator {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut saved = SavedOutcomes {
+            indexes: Vec::new(),
+            outcomes: String::new(),
+            without_rows: self.without_rows,
+        };
+        self.for_each(&mut |index, outcome| {
+            saved.indexes.push(index);
+            saved.outcomes.push(char::from(outcome.letter()));
+        });
+        saved.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ReliabilityAccumulator {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let saved = SavedOutcomes::deserialize(deserializer)?;
+        let mut accumulator = Self {
+            without_rows: saved.without_rows,
+            ..Self::default()
+        };
+        for (index, letter) in saved.indexes.into_iter().zip(saved.outcomes.bytes()) {
+            let outcome = Outcome::of_letter(letter);
+            let outcome =
+                outcome.ok_or_else(|| D::Error::custom("not the letter of an outcome"))?;
+            accumulator.push(index, outcome);
+        }
+        Ok(accumulator)
+    }
 }
 
 #[derive(Serialize)]
@@ -303,6 +373,7 @@ struct PassRate {
     exact: Interval,
 }
 
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct OutcomeRow {
     index: u64,
@@ -389,19 +460,27 @@ impl Gate for Reliability {
 
     fn observe(&self, accumulator: &mut ReliabilityAccumulator, _: &Context<'_>, run: &Run<'_>) {
         let outcome = Outcome::of(run);
-        let ReliabilityAccumulator { runs, progress } = accumulator;
-        let in_order = runs.last_index().is_none_or(|last| last <= run.index);
-        if in_order && progress.runs() == runs.len() as u64 {
+        let ReliabilityAccumulator {
+            outcomes, progress, ..
+        } = accumulator;
+        let in_order = outcomes.last_index().is_none_or(|last| last <= run.index);
+        if in_order && progress.runs() == outcomes.len() {
             progress.push(outcome.passed());
         } else {
             *progress = Progress::default();
         }
-        runs.insert(run.index, outcome, ());
+        accumulator.push(run.index, outcome);
     }
 
     fn finish(&self, accumulator: ReliabilityAccumulator, _: &Context<'_>) -> Score {
-        let runs = accumulator.runs;
-        let passed: Vec<bool> = runs.iter().map(|row| row.shared.passed()).collect();
+        let mut passed: Vec<bool> = Vec::new();
+        let mut failed: FirstRuns<Outcome> = FirstRuns::default();
+        accumulator.for_each(&mut |index, outcome| {
+            passed.push(outcome.passed());
+            if !outcome.passed() {
+                failed.add(index, || outcome);
+            }
+        });
         let summary = summarize(&passed);
         let (n, c) = (summary.runs, summary.passes);
         let k = self.k.unwrap_or(n);
@@ -420,11 +499,6 @@ impl Gate for Reliability {
                 .push(("reliability.pass_at_k_unbiased", why.clone()));
             score.absent.push(("reliability.passhat_k_unbiased", why));
         }
-        let failed: Vec<String> = runs
-            .iter()
-            .filter(|row| !row.shared.passed())
-            .map(|row| format!("{} ({})", row.index, row.shared.because()))
-            .collect();
         let hat = pass_hat_k.map_or_else(|| "undefined".to_owned(), |rate| format!("{rate:.3}"));
         score.summary = format!(
             "{c} of {n} runs passed · pass@k {} · pass^k {} · unbiased pass^{k} {hat} · swing {} · \
@@ -434,10 +508,9 @@ impl Gate for Reliability {
             summary.variance_amplification,
             summary.graceful_degradation
         );
-        if !failed.is_empty() {
-            score
-                .summary
-                .push_str(&format!(" · failed: run {}", failed.join(", ")));
+        if failed.count() > 0 {
+            let failed = failed.list(|index, outcome| format!("{index} ({})", outcome.because()));
+            score.summary.push_str(&format!(" · failed: run {failed}"));
         }
         score.values = vec![
             ("reliability.runs", n.into()),
@@ -455,28 +528,37 @@ impl Gate for Reliability {
             ("reliability.passhat_k_unbiased", pass_hat_k.into()),
             ("reliability.decay", summary.decay.into()),
         ];
-        let per_run = List(|| {
-            runs.iter().map(|row| OutcomeRow {
-                index: row.index,
-                passed: row.shared.passed(),
-                because: row.shared.because(),
-            })
-        });
-        score.detail = Detail::new(&ReliabilityDetail {
-            runs: n,
-            passes: c,
-            k,
-            estimators: Estimators {
+        let mut detail = DetailBuilder::default();
+        detail.entry("runs", &n);
+        detail.entry("passes", &c);
+        detail.entry("k", &k);
+        detail.entry(
+            "estimators",
+            &Estimators {
                 passhat_k: "(c/n)^n, in percent, rounded down",
                 pass_at_k_unbiased: "1 - C(n-c,k)/C(n,k)",
                 passhat_k_unbiased: "C(c,k)/C(n,k)",
             },
-            pass_rate_95: (n > 0).then(|| PassRate {
-                wilson: wilson(c, n, Z_95),
-                exact: clopper_pearson(c, n, 0.05),
-            }),
-            per_run,
+        );
+        let pass_rate = (n > 0).then(|| PassRate {
+            wilson: wilson(c, n, Z_95),
+            exact: clopper_pearson(c, n, 0.05),
         });
+        detail.entry("pass_rate_95", &pass_rate);
+        if !accumulator.without_rows {
+            detail.list("per_run", |each| {
+                accumulator.for_each(&mut |index, outcome| {
+                    let row = OutcomeRow {
+                        index,
+                        passed: outcome.passed(),
+                        because: outcome.because(),
+                    };
+                    // A row has only numbers and strings, which always serialise.
+                    each(&serde_json::to_vec(&row).unwrap_or_default());
+                });
+            });
+        }
+        score.detail = detail.into();
         score
     }
 

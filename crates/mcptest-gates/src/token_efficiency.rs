@@ -67,18 +67,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::equal_function_sets::{
-    Class, SelectionBounds, SelectionCounts, SelectionFacts, check_classes, distinct,
-    score_selection,
+    Class, NamedTools, SelectionBounds, SelectionCounts, check_classes, score_selection,
 };
+use crate::first_runs::FirstRuns;
 use crate::forecast::{Bounds, Forecast};
-use crate::names::Names;
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_catalog::prices::Usd;
 use mcptest_catalog::tokens;
 use mcptest_json::text::one_line;
 use mcptest_trace::catalog::Tool;
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
@@ -176,9 +175,17 @@ pub struct EfficiencyAccumulator {
     cost: Usd,
     /// Runs of which the dollars are unknown.
     without_cost: u64,
+    /// True if the model of a run is unknown.
+    without_model: bool,
+    /// Runs of which the model has a price and the tokens are unknown.
+    without_tokens: FirstRuns,
+    /// Runs that do not list the offered tools.
+    without_catalog: FirstRuns,
     /// The quoted names of models without a price.
     unpriced: BTreeSet<String>,
-    runs: PerRun<SelectionFacts, OwnFacts>,
+    runs: u64,
+    named: NamedTools,
+    rows: RunRows,
 }
 
 /// A list of offered tools.
@@ -189,14 +196,6 @@ struct CatalogFacts {
     first_run: u64,
     tokens: u64,
     tools: usize,
-}
-
-/// The facts of one run that other runs do not share.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct OwnFacts {
-    cost: RunCost,
-    /// True if the trace lists the offered tools.
-    has_catalog: bool,
 }
 
 /// The dollars of a run, or the reason why they are unknown.
@@ -228,14 +227,26 @@ impl Accumulator for EfficiencyAccumulator {
         self.cost = self.cost.plus(other.cost);
         self.without_cost += other.without_cost;
         self.unpriced.extend(other.unpriced);
-        self.runs.merge(other.runs);
+        self.without_model |= other.without_model;
+        self.without_tokens.merge(other.without_tokens);
+        self.without_catalog.merge(other.without_catalog);
+        self.runs += other.runs;
+        self.named.merge(other.named);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
         for catalog in &mut self.catalogs {
             catalog.first_run = number(catalog.first_run);
         }
-        self.runs.renumber(number);
+        self.without_tokens.renumber(number);
+        self.without_catalog.renumber(number);
+        self.named.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.rows.leave_out();
     }
 }
 
@@ -255,20 +266,15 @@ impl EfficiencyAccumulator {
 
     /// The dollars of all runs, or the reason why they are unknown.
     fn cost(&self) -> Result<Usd, UnknownCost> {
-        let mut without_tokens = Vec::new();
-        for row in self.runs.iter() {
-            match row.own.cost {
-                RunCost::NoModel => return Err(UnknownCost::Model),
-                RunCost::NoTokens => without_tokens.push(row.index.to_string()),
-                RunCost::Known(_) | RunCost::NoPrice => {}
-            }
+        if self.without_model {
+            return Err(UnknownCost::Model);
         }
         if !self.unpriced.is_empty() {
             let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
             return Err(UnknownCost::Price(models.join(", ")));
         }
-        if !without_tokens.is_empty() {
-            return Err(UnknownCost::Tokens(without_tokens.join(", ")));
+        if self.without_tokens.count() > 0 {
+            return Err(UnknownCost::Tokens(self.without_tokens.indexes()));
         }
         Ok(self.cost)
     }
@@ -282,12 +288,10 @@ impl EfficiencyAccumulator {
                 self.catalogs.len()
             ));
         }
-        let without_catalog = self.runs.iter().filter(|row| !row.own.has_catalog);
-        let list: Vec<String> = without_catalog.map(|row| row.index.to_string()).collect();
-        if !self.catalogs.is_empty() && !list.is_empty() {
+        if !self.catalogs.is_empty() && self.without_catalog.count() > 0 {
             notes.push(format!(
                 "run {} does not tell which tools were offered",
-                list.join(", ")
+                self.without_catalog.indexes()
             ));
         }
         notes
@@ -308,32 +312,14 @@ fn run_cost(context: &Context<'_>, run: &Run<'_>, unpriced: &mut BTreeSet<String
         .map_or(RunCost::NoTokens, RunCost::Known)
 }
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct EfficiencyDetail<'a, Rows> {
-    grade: Grade,
-    tools: usize,
-    tokenizer: &'static str,
-    missed: &'a [&'a str],
-    unexpected: &'a [&'a str],
-    true_positives: u64,
-    false_positives: u64,
-    false_negatives: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prices_of: Option<&'a str>,
-    absent: IndexMap<&'static str, &'a str>,
-    notes: Vec<String>,
-    per_run: Rows,
-}
-
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct EfficiencyRow<'a> {
-    index: u64,
     f1: u64,
     correct_selections: u64,
     cost: Option<f64>,
-    missed: &'a Names,
-    unexpected: &'a Names,
+    missed: &'a [String],
+    unexpected: &'a [String],
 }
 
 impl Gate for TokenEfficiency {
@@ -407,21 +393,38 @@ impl Gate for TokenEfficiency {
                 tools: catalog.len(),
             });
         }
-        let own = OwnFacts {
-            cost: run_cost(context, run, &mut accumulator.unpriced),
-            has_catalog: catalog.is_some(),
-        };
-        match own.cost {
-            RunCost::Known(cost) => accumulator.cost = accumulator.cost.plus(cost),
-            _ => accumulator.without_cost += 1,
+        if catalog.is_none() {
+            accumulator.without_catalog.add(run.index, || ());
         }
-        accumulator.runs.insert(run.index, selection.into(), own);
+        let cost = run_cost(context, run, &mut accumulator.unpriced);
+        match cost {
+            RunCost::Known(cost) => accumulator.cost = accumulator.cost.plus(cost),
+            RunCost::NoModel => accumulator.without_model = true,
+            RunCost::NoTokens => accumulator.without_tokens.add(run.index, || ()),
+            RunCost::NoPrice => {}
+        }
+        let known = match cost {
+            RunCost::Known(cost) => Some(cost.to_f64()),
+            RunCost::NoModel | RunCost::NoPrice | RunCost::NoTokens => None,
+        };
+        accumulator.without_cost += u64::from(known.is_none());
+        accumulator.runs += 1;
+        accumulator.named.observe(run.index, &selection);
+        accumulator.rows.push(
+            run.index,
+            &EfficiencyRow {
+                f1: selection.counts.f1(),
+                correct_selections: selection.counts.true_positives,
+                cost: known,
+                missed: &selection.missed,
+                unexpected: &selection.unexpected,
+            },
+        );
     }
 
     fn finish(&self, accumulator: EfficiencyAccumulator, context: &Context<'_>) -> Score {
-        let EfficiencyAccumulator { counts, runs, .. } = &accumulator;
-        let missed = distinct(runs.groups().flat_map(|(_, it)| it.missed.iter()));
-        let unexpected = distinct(runs.groups().flat_map(|(_, it)| it.unexpected.iter()));
+        let EfficiencyAccumulator { counts, named, .. } = &accumulator;
+        let (missed, unexpected) = (named.missed.names(), named.unexpected.names());
         let surface = accumulator.surface();
         let cost = accumulator.cost();
         let report = score_token_efficiency(
@@ -430,36 +433,24 @@ impl Gate for TokenEfficiency {
             cost.as_ref().ok().copied(),
         );
         let absent = absent(&report, cost.as_ref().err());
-        let per_run = List(|| {
-            runs.iter().map(|row| EfficiencyRow {
-                index: row.index,
-                f1: row.shared.counts.f1(),
-                correct_selections: row.shared.counts.true_positives,
-                cost: match row.own.cost {
-                    RunCost::Known(cost) => Some(cost.to_f64()),
-                    RunCost::NoModel | RunCost::NoPrice | RunCost::NoTokens => None,
-                },
-                missed: &row.shared.missed,
-                unexpected: &row.shared.unexpected,
-            })
-        });
-        let detail = Detail::new(&EfficiencyDetail {
-            grade: report.grade,
-            tools: surface.map_or(0, |catalog| catalog.tools),
-            tokenizer: "cl100k_base",
-            missed: &missed,
-            unexpected: &unexpected,
-            true_positives: counts.true_positives,
-            false_positives: counts.false_positives,
-            false_negatives: counts.false_negatives,
-            prices_of: cost.is_ok().then(|| context.prices.date()),
-            absent: absent
-                .iter()
-                .map(|(name, why)| (*name, why.as_str()))
-                .collect(),
-            notes: accumulator.notes(),
-            per_run,
-        });
+        let mut detail = DetailBuilder::default();
+        detail.entry("grade", &report.grade);
+        detail.entry("tools", &surface.map_or(0, |catalog| catalog.tools));
+        detail.entry("tokenizer", &"cl100k_base");
+        detail.entry("missed", &missed);
+        detail.entry("unexpected", &unexpected);
+        detail.entry("true_positives", &counts.true_positives);
+        detail.entry("false_positives", &counts.false_positives);
+        detail.entry("false_negatives", &counts.false_negatives);
+        if cost.is_ok() {
+            detail.entry("prices_of", &context.prices.date());
+        }
+        let reasons = absent.iter();
+        let reasons: IndexMap<&str, &str> =
+            reasons.map(|(name, why)| (*name, why.as_str())).collect();
+        detail.entry("absent", &reasons);
+        detail.entry("notes", &accumulator.notes());
+        accumulator.rows.write("per_run", "index", &mut detail);
         Score {
             values: vec![
                 ("token_efficiency.f1", report.f1.into()),
@@ -481,7 +472,7 @@ impl Gate for TokenEfficiency {
                     report.cost_per_correct.into(),
                 ),
             ],
-            detail,
+            detail: detail.into(),
             summary: summary(&report, &missed, &unexpected),
             absent,
             ..Score::default()
@@ -496,7 +487,7 @@ impl Gate for TokenEfficiency {
         let mut bounds = vec![
             (
                 "token_efficiency.f1",
-                SelectionBounds::new(*counts, runs.len(), classes, remaining).f1,
+                SelectionBounds::new(*counts, *runs, classes, remaining).f1,
             ),
             (
                 "token_efficiency.correct_selections",

@@ -64,12 +64,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::first_runs::earliest;
 use crate::forecast::{Bounds, Forecast, PooledPercent};
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::percent;
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
@@ -183,15 +184,11 @@ pub struct EdgesAccumulator {
     attempts: u64,
     /// Delegations that were followed.
     followed: u64,
-    runs: PerRun<EdgesFacts>,
-}
-
-/// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct EdgesFacts {
-    report: ToolEdgesReport,
-    /// The tools of the restricted calls, then of those that are not allowed.
-    named: Vec<String>,
+    runs: u64,
+    /// The first run that broke a rule, and the rule.
+    first_finding: Option<(u64, String)>,
+    findings: RunRows,
+    rows: RunRows,
 }
 
 impl Accumulator for EdgesAccumulator {
@@ -200,42 +197,48 @@ impl Accumulator for EdgesAccumulator {
         self.allowed += other.allowed;
         self.attempts += other.attempts;
         self.followed += other.followed;
-        self.runs.merge(other.runs);
+        self.runs += other.runs;
+        self.first_finding = earliest(self.first_finding.take(), other.first_finding);
+        self.findings.merge(other.findings);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        if let Some((run, _)) = &mut self.first_finding {
+            *run = number(*run);
+        }
+        self.findings.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.findings.leave_out();
+        self.rows.leave_out();
     }
 }
 
-impl EdgesFacts {
+impl ToolEdgesReport {
     /// The rules that the run broke.
-    fn findings<'a>(&'a self, policy: &'a ToolEdges, run: u64) -> impl Iterator<Item = Finding> {
-        let ToolEdgesReport {
-            restricted,
-            not_allowed,
-            delegated,
-            ..
-        } = &self.report;
-        let (restricted_names, other_names) =
-            self.named.split_at(restricted.len().min(self.named.len()));
-        let finding = move |kind, recorded_index, reason| Finding {
-            run,
+    fn findings<'a>(
+        &'a self,
+        policy: &'a ToolEdges,
+        calls: &'a [ToolCallView<'_>],
+    ) -> impl Iterator<Item = Finding> {
+        let name = |index: &usize| one_line(&shorten(&calls[*index].full_id(), 100));
+        let finding = |kind, recorded_index, reason| Finding {
             kind,
             recorded_index,
             reason,
         };
-        let tried = restricted.iter().zip(restricted_names);
-        let tried = tried.map(move |(index, name)| {
-            let reason = format!("called restricted `{name}`");
+        let tried = self.restricted.iter().map(move |index| {
+            let reason = format!("called restricted `{}`", name(index));
             finding("restricted", Some(*index), reason)
         });
-        let strayed = not_allowed.iter().zip(other_names);
-        let strayed = strayed.map(move |(index, name)| {
-            let reason = format!("called `{name}`, which is not allowed");
+        let strayed = self.not_allowed.iter().map(move |index| {
+            let reason = format!("called `{}`, which is not allowed", name(index));
             finding("not_allowed", Some(*index), reason)
         });
-        let pairs = policy.delegation.iter().zip(delegated);
+        let pairs = policy.delegation.iter().zip(&self.delegated);
         let unfollowed = pairs.filter(|(_, held)| !**held).map(move |(pair, _)| {
             let reason = format!("no call of `{}` came after `{}`", pair.to, pair.from);
             finding("delegation", None, reason)
@@ -247,22 +250,14 @@ impl EdgesFacts {
 /// A rule that a run broke.
 #[derive(Serialize)]
 struct Finding {
-    run: u64,
     kind: &'static str,
     recorded_index: Option<usize>,
     reason: String,
 }
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct EdgesDetail<'a, Findings, Rows> {
-    findings: &'a Findings,
-    per_run: Rows,
-}
-
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct EdgesRow<'a> {
-    index: u64,
     calls: u64,
     allowed: u64,
     restricted_attempts: usize,
@@ -368,14 +363,25 @@ impl Gate for ToolEdges {
         accumulator.allowed += report.allowed;
         accumulator.attempts += report.restricted.len() as u64;
         accumulator.followed += report.delegated.iter().filter(|held| **held).count() as u64;
-        let named = report
-            .restricted
-            .iter()
-            .chain(&report.not_allowed)
-            .map(|index| one_line(&shorten(&made[*index].full_id(), 100)))
-            .collect();
-        let facts = EdgesFacts { report, named };
-        accumulator.runs.insert(run.index, facts, ());
+        accumulator.runs += 1;
+        let is_earlier = |(first, _): &(u64, String)| run.index < *first;
+        if accumulator.first_finding.as_ref().is_none_or(is_earlier)
+            && let Some(finding) = report.findings(self, made).next()
+        {
+            accumulator.first_finding = Some((run.index, finding.reason));
+        }
+        if accumulator.rows.are_kept() {
+            for finding in report.findings(self, made) {
+                accumulator.findings.push(run.index, &finding);
+            }
+            let row = EdgesRow {
+                calls: report.calls,
+                allowed: report.allowed,
+                restricted_attempts: report.restricted.len(),
+                delegated: &report.delegated,
+            };
+            accumulator.rows.push(run.index, &row);
+        }
     }
 
     fn finish(&self, accumulator: EdgesAccumulator, _: &Context<'_>) -> Score {
@@ -385,33 +391,23 @@ impl Gate for ToolEdges {
             attempts,
             followed,
             runs,
+            first_finding,
+            findings,
+            rows,
         } = accumulator;
-        let declared = (self.delegation.len() * runs.len()) as u64;
+        let declared = self.delegation.len() as u64 * runs;
         let allowed_pct = percent::down(allowed, calls).unwrap_or(100);
         let delegation_pct = percent::down(followed, declared).unwrap_or(100);
         let noun = if attempts == 1 { "attempt" } else { "attempts" };
         let mut summary = format!(
             "{attempts} restricted {noun} · allowed {allowed_pct} · delegation {delegation_pct}"
         );
-        let findings = || {
-            runs.iter()
-                .flat_map(|row| row.shared.findings(self, row.index))
-        };
-        if let Some(first) = findings().next() {
-            summary.push_str(&format!(" · run {}: {}", first.run, first.reason));
+        if let Some((run, reason)) = first_finding {
+            summary.push_str(&format!(" · run {run}: {reason}"));
         }
-        let per_run = List(|| {
-            runs.iter().map(|row| {
-                let report = &row.shared.report;
-                EdgesRow {
-                    index: row.index,
-                    calls: report.calls,
-                    allowed: report.allowed,
-                    restricted_attempts: report.restricted.len(),
-                    delegated: &report.delegated,
-                }
-            })
-        });
+        let mut detail = DetailBuilder::default();
+        findings.write("findings", "run", &mut detail);
+        rows.write("per_run", "index", &mut detail);
         Score {
             values: vec![
                 ("edges.allowed_pct", allowed_pct.into()),
@@ -419,10 +415,7 @@ impl Gate for ToolEdges {
                 ("edges.delegation_pct", delegation_pct.into()),
                 ("edges.gate_passed", u8::from(attempts == 0).into()),
             ],
-            detail: Detail::new(&EdgesDetail {
-                findings: &List(findings),
-                per_run,
-            }),
+            detail: detail.into(),
             summary,
             no_evidence: self.no_evidence(calls),
             ..Score::default()
@@ -433,7 +426,7 @@ impl Gate for ToolEdges {
         let pairs = self.delegation.len();
         let delegation = PooledPercent {
             part: accumulator.followed,
-            whole: (pairs * accumulator.runs.len()) as u64,
+            whole: pairs as u64 * accumulator.runs,
             per_run: pairs as u64,
         };
         let strayed = accumulator.allowed < accumulator.calls;

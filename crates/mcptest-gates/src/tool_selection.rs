@@ -42,19 +42,22 @@
 //! assert_eq!(median(&[1500, 1840, 1541, 1200]), Some(1520));
 //! ```
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
+use crate::first_runs::FirstRuns;
 use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
-use crate::names::Names;
-use crate::per_run::{List, PerRun, Row};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_json::text::one_line;
 use mcptest_numbers::percent::{self, Rate};
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::trace::ToolCallView;
 
 /// A floor under how often the expected tool is selected, and a cap on what each run may cost.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -81,13 +84,29 @@ fn fraction(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 /// The middle of the values; of an even count, the mean of the middle two, rounded down.
 #[must_use]
 pub fn median(values: &[u64]) -> Option<u64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
+    let mut counts = BTreeMap::new();
+    for value in values {
+        *counts.entry(*value).or_insert(0) += 1;
+    }
+    median_of_counts(&counts)
+}
+
+/// The median of values that are there this many times each.
+fn median_of_counts(counts: &BTreeMap<u64, u64>) -> Option<u64> {
+    let total: u64 = counts.values().sum();
+    let at = |mut position: u64| {
+        let found = counts.iter().find(|(_, count)| {
+            let here = position < **count;
+            position = position.saturating_sub(**count);
+            here
+        });
+        found.map(|(value, _)| *value)
+    };
+    let upper = at(total / 2)?;
+    if total % 2 == 1 {
         return Some(upper);
     }
-    let lower = sorted[sorted.len() / 2 - 1];
+    let lower = at(total / 2 - 1)?;
     // The mean is between the two, so it fits.
     Some(lower + (upper - lower) / 2)
 }
@@ -107,18 +126,14 @@ pub struct FloorAccumulator {
     /// The largest known number of tokens.
     largest: Option<u64>,
     /// Runs of which the tokens are unknown.
-    without_tokens: u64,
-    runs: PerRun<FloorFacts, Option<u64>>,
+    without_tokens: FirstRuns,
+    /// The numbers of tokens, and how many runs have each.
+    tokens: BTreeMap<u64, u64>,
+    runs: u64,
+    /// Runs that missed the floor, and why.
+    misses: FirstRuns<String>,
+    rows: RunRows,
 }
-
-/// One run, apart from its tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct FloorFacts {
-    selected: bool,
-    called: Names,
-}
-
-type FloorRow<'a> = Row<'a, FloorFacts, Option<u64>>;
 
 impl Accumulator for FloorAccumulator {
     fn merge(&mut self, other: Self) {
@@ -127,12 +142,23 @@ impl Accumulator for FloorAccumulator {
         self.good += other.good;
         self.over_budget += other.over_budget;
         self.largest = self.largest.max(other.largest);
-        self.without_tokens += other.without_tokens;
-        self.runs.merge(other.runs);
+        self.without_tokens.merge(other.without_tokens);
+        for (tokens, runs) in other.tokens {
+            *self.tokens.entry(tokens).or_insert(0) += runs;
+        }
+        self.runs += other.runs;
+        self.misses.merge(other.misses);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        self.without_tokens.renumber(number);
+        self.misses.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.rows.leave_out();
     }
 }
 
@@ -147,7 +173,7 @@ impl ToolSelection {
     }
 
     fn breaches(&self, rate: Option<Rate>, accumulator: &FloorAccumulator) -> Vec<String> {
-        let total = accumulator.runs.len() as u64;
+        let total = accumulator.runs;
         let selected = accumulator.selected;
         let mut breaches = Vec::new();
         if let Some(rate) = rate.filter(|rate| !rate.met_by(selected, total)) {
@@ -193,24 +219,25 @@ impl ToolSelection {
         bounds
     }
 
-    /// The line of a run that missed.
-    fn miss(&self, row: &FloorRow<'_>) -> Option<String> {
+    /// The reasons why a run missed.
+    fn miss(&self, calls: &[ToolCallView<'_>], selected: bool, tokens: Option<u64>) -> String {
         let mut parts = Vec::new();
-        if !row.shared.selected {
-            let called = if row.shared.called.is_empty() {
+        if !selected {
+            let called: Vec<&str> = calls.iter().map(ToolCallView::name).collect();
+            let called = if called.is_empty() {
                 "no tool".to_owned()
             } else {
-                one_line(&row.shared.called.join(", "))
+                one_line(&called.join(", "))
             };
             parts.push(format!(
                 "did not select `{}`, called {called}",
                 self.expected_tool
             ));
         }
-        if let (Some(false), Some(tokens)) = (self.within_budget(*row.own), row.own) {
+        if let (Some(false), Some(tokens)) = (self.within_budget(tokens), tokens) {
             parts.push(format!("{tokens} tokens, over budget"));
         }
-        (!parts.is_empty()).then(|| format!("  run {}: {}", row.index, parts.join("; ")))
+        parts.join("; ")
     }
 }
 
@@ -218,35 +245,19 @@ impl FloorAccumulator {
     fn selection(&self) -> PooledPercent {
         PooledPercent {
             part: self.selected,
-            whole: self.runs.len() as u64,
+            whole: self.runs,
             per_run: 1,
         }
     }
 }
 
-/// The detail of the report.
+/// A row of the report's detail.
 #[derive(Serialize)]
-struct FloorDetail<'a, Rows> {
-    expected_tool: &'a str,
-    passed: Option<bool>,
-    runs: u64,
-    selected: u64,
-    selection_rate: u64,
-    pass_hat_k: Option<u64>,
-    pass_hat_k_estimator: &'static str,
-    tokens_median: Option<u64>,
-    tokens_max: Option<u64>,
-    breaches: &'a [String],
-    per_run: Rows,
-}
-
-#[derive(Serialize)]
-struct RunRow<'a> {
-    index: u64,
+struct FloorRow<'a> {
     selected: bool,
     tokens: Option<u64>,
     within_budget: Option<bool>,
-    called: &'a Names,
+    called: Vec<&'a str>,
 }
 
 impl Gate for ToolSelection {
@@ -332,26 +343,32 @@ impl Gate for ToolSelection {
         accumulator.good += u64::from(selected && within_budget == Some(true));
         accumulator.over_budget += u64::from(within_budget == Some(false));
         accumulator.largest = accumulator.largest.max(tokens);
-        accumulator.without_tokens += u64::from(tokens.is_none());
-        let facts = FloorFacts {
-            selected,
-            called: calls.iter().map(|call| call.name()).collect(),
-        };
-        accumulator.runs.insert(run.index, facts, tokens);
+        match tokens {
+            Some(tokens) => *accumulator.tokens.entry(tokens).or_insert(0) += 1,
+            None => accumulator.without_tokens.add(run.index, || ()),
+        }
+        accumulator.runs += 1;
+        if !selected || within_budget == Some(false) {
+            let miss = || self.miss(calls, selected, tokens);
+            accumulator.misses.add(run.index, miss);
+        }
+        if accumulator.rows.are_kept() {
+            let row = FloorRow {
+                selected,
+                tokens,
+                within_budget,
+                called: calls.iter().map(ToolCallView::name).collect(),
+            };
+            accumulator.rows.push(run.index, &row);
+        }
     }
 
     fn finish(&self, accumulator: FloorAccumulator, context: &Context<'_>) -> Score {
-        let runs = &accumulator.runs;
-        let (total, selected) = (runs.len() as u64, accumulator.selected);
-        let unknown = || {
-            runs.iter()
-                .filter(|row| self.within_budget(*row.own).is_none())
-        };
-        let budget_known = unknown().next().is_none();
-        let tokens: Vec<u64> = runs.iter().filter_map(|row| *row.own).collect();
+        let (total, selected) = (accumulator.runs, accumulator.selected);
         // Figures over part of the runs would look like figures over all of them.
-        let all_known = accumulator.without_tokens == 0;
-        let tokens_median = median(&tokens).filter(|_| all_known);
+        let all_known = accumulator.without_tokens.count() == 0;
+        let budget_known = all_known || self.max_total_tokens.is_none();
+        let tokens_median = median_of_counts(&accumulator.tokens).filter(|_| all_known);
         let tokens_max = accumulator.largest.filter(|_| all_known);
 
         let rate = Rate::from_number(&self.min_selection_rate);
@@ -383,10 +400,9 @@ impl Gate for ToolSelection {
             if passed.is_none() {
                 score.undetermined.push("floor.passed");
             }
-            let list: Vec<String> = unknown().map(|row| row.index.to_string()).collect();
             score.no_evidence = Some(format!(
                 "token usage is unknown under a token cap (run {})",
-                list.join(", ")
+                accumulator.without_tokens.indexes()
             ));
         }
 
@@ -419,8 +435,13 @@ impl Gate for ToolSelection {
                 .map(|breach| format!("FLOOR {}: {breach}", context.label)),
         );
         if !breaches.is_empty() {
-            let misses = runs.iter().filter_map(|row| self.miss(&row));
+            let misses = accumulator.misses.iter();
+            let misses = misses.map(|(run, miss)| format!("  run {run}: {miss}"));
             score.status_lines.extend(misses);
+            if accumulator.misses.more() > 0 {
+                let more = format!("  and {} more runs", accumulator.misses.more());
+                score.status_lines.push(more);
+            }
         }
         score.values = vec![
             ("floor.selection_rate", selection_rate.into()),
@@ -429,35 +450,27 @@ impl Gate for ToolSelection {
             ("floor.tokens_max", tokens_max.into()),
             ("floor.passed", passed.map(u8::from).into()),
         ];
-        let per_run = List(|| {
-            runs.iter().map(|row| RunRow {
-                index: row.index,
-                selected: row.shared.selected,
-                tokens: *row.own,
-                within_budget: self.within_budget(*row.own),
-                called: &row.shared.called,
-            })
-        });
-        score.detail = Detail::new(&FloorDetail {
-            expected_tool: &self.expected_tool,
-            passed,
-            runs: total,
-            selected,
-            selection_rate,
-            pass_hat_k,
-            pass_hat_k_estimator: "fraction of runs that selected the tool within budget",
-            tokens_median,
-            tokens_max,
-            breaches: &breaches,
-            per_run,
-        });
+        let mut detail = DetailBuilder::default();
+        detail.entry("expected_tool", &self.expected_tool);
+        detail.entry("passed", &passed);
+        detail.entry("runs", &total);
+        detail.entry("selected", &selected);
+        detail.entry("selection_rate", &selection_rate);
+        detail.entry("pass_hat_k", &pass_hat_k);
+        let estimator = "fraction of runs that selected the tool within budget";
+        detail.entry("pass_hat_k_estimator", &estimator);
+        detail.entry("tokens_median", &tokens_median);
+        detail.entry("tokens_max", &tokens_max);
+        detail.entry("breaches", &breaches);
+        accumulator.rows.write("per_run", "index", &mut detail);
+        score.detail = detail.into();
         score
     }
 
     fn forecast(&self, accumulator: &FloorAccumulator, remaining: u64) -> Option<Forecast> {
         let over_budget = accumulator.over_budget > 0;
         let mut bounds = self.rate_bounds(accumulator.selection(), remaining, over_budget);
-        if accumulator.without_tokens > 0 {
+        if accumulator.without_tokens.count() > 0 {
             bounds.push(("floor.tokens_median", Bounds::Absent));
             bounds.push(("floor.tokens_max", Bounds::Absent));
         } else {

@@ -118,12 +118,12 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use crate::first_runs::FirstRuns;
 use crate::forecast::{Bounds, Forecast};
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Difference, Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
@@ -326,81 +326,41 @@ pub struct TrajectoryAccumulator {
     mismatches: u64,
     /// True if a run made a call.
     called: bool,
-    runs: PerRun<TrajectoryFacts>,
-}
-
-/// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct TrajectoryFacts {
-    calls: usize,
-    assignment: Vec<Option<usize>>,
-    mismatches: Vec<MismatchFacts>,
-}
-
-/// A mismatch without its values, which are kept as text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct MismatchFacts {
-    expected_index: Option<usize>,
-    recorded_index: Option<usize>,
-    reason: String,
-    /// The differences as JSON.
-    diff: String,
-    /// The differences for people.
-    places: String,
+    runs: u64,
+    /// Runs with a mismatch.
+    bad_runs: u64,
+    /// Mismatches, in words.
+    findings: FirstRuns<String>,
+    mismatch_rows: RunRows,
+    rows: RunRows,
 }
 
 impl Accumulator for TrajectoryAccumulator {
     fn merge(&mut self, other: Self) {
         self.mismatches += other.mismatches;
         self.called |= other.called;
-        self.runs.merge(other.runs);
+        self.runs += other.runs;
+        self.bad_runs += other.bad_runs;
+        self.findings.merge(other.findings);
+        self.mismatch_rows.merge(other.mismatch_rows);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        self.findings.renumber(number);
+        self.mismatch_rows.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.mismatch_rows.leave_out();
+        self.rows.leave_out();
     }
 }
 
-impl From<TraceMismatch> for MismatchFacts {
-    fn from(mismatch: TraceMismatch) -> Self {
-        Self {
-            expected_index: mismatch.expected_index,
-            recorded_index: mismatch.recorded_index,
-            places: places(&mismatch.diff),
-            // Differences are plain data, which always serialises.
-            diff: serde_json::to_string(&mismatch.diff).unwrap_or_default(),
-            reason: mismatch.reason,
-        }
-    }
-}
-
-impl MismatchFacts {
-    /// A mismatch in one line: which run, what is wrong, and where the arguments differ.
-    fn finding(&self, run: u64) -> String {
-        format!("run {run}: {}{}", self.reason, self.places)
-    }
-}
-
-/// The detail of the report.
-#[derive(Serialize)]
-struct TrajectoryDetail<Mismatches, Rows> {
-    mode: &'static str,
-    mismatches: Mismatches,
-    per_run: Rows,
-}
-
-#[derive(Serialize)]
-struct MismatchRow<'a> {
-    run: u64,
-    expected_index: Option<usize>,
-    recorded_index: Option<usize>,
-    reason: &'a str,
-    diff: Option<&'a RawValue>,
-}
-
+/// A row of the report's detail.
 #[derive(Serialize)]
 struct TrajectoryRow<'a> {
-    index: u64,
     passed: bool,
     mismatch_count: usize,
     calls: usize,
@@ -478,17 +438,34 @@ impl Gate for Trajectory {
         let Ok(plan) = self.plan() else {
             return;
         };
-        let validation = plan.validate(run.trace, context.servers);
         let calls = run.trace.tool_calls.len();
-        accumulator.mismatches += validation.mismatches.len() as u64;
+        accumulator.runs += 1;
         accumulator.called |= calls > 0;
-        let mismatches = validation.mismatches.into_iter().map(MismatchFacts::from);
-        let facts = TrajectoryFacts {
+        let explains = accumulator.rows.are_kept() || accumulator.findings.lists(run.index);
+        if !explains {
+            let count = plan.count_mismatches(run.trace, context.servers) as u64;
+            accumulator.mismatches += count;
+            accumulator.bad_runs += u64::from(count > 0);
+            accumulator.findings.add_unlisted(count);
+            return;
+        }
+        let validation = plan.validate(run.trace, context.servers);
+        let mismatches = &validation.mismatches;
+        accumulator.mismatches += mismatches.len() as u64;
+        accumulator.bad_runs += u64::from(!mismatches.is_empty());
+        for mismatch in mismatches {
+            // A mismatch in one line: what is wrong, and where the arguments differ.
+            let words = || format!("{}{}", mismatch.reason, places(&mismatch.diff));
+            accumulator.findings.add(run.index, words);
+            accumulator.mismatch_rows.push(run.index, mismatch);
+        }
+        let row = TrajectoryRow {
+            passed: mismatches.is_empty(),
+            mismatch_count: mismatches.len(),
             calls,
-            assignment: validation.assignment,
-            mismatches: mismatches.collect(),
+            assignment: &validation.assignment,
         };
-        accumulator.runs.insert(run.index, facts, ());
+        accumulator.rows.push(run.index, &row);
     }
 
     fn finish(&self, accumulator: TrajectoryAccumulator, _: &Context<'_>) -> Score {
@@ -498,60 +475,38 @@ impl Gate for Trajectory {
         let TrajectoryAccumulator {
             mismatches: count,
             called,
-            runs,
+            runs: total,
+            bad_runs,
+            findings,
+            mismatch_rows,
+            rows,
         } = accumulator;
-        let mismatches = || {
-            runs.iter().flat_map(|row| {
-                row.shared
-                    .mismatches
-                    .iter()
-                    .map(move |one| (row.index, one))
-            })
-        };
-        let findings: Vec<String> = mismatches().map(|(run, one)| one.finding(run)).collect();
+        let more_findings = findings.more();
+        let findings = findings.iter();
+        let findings: Vec<String> = findings
+            .map(|(run, words)| format!("run {run}: {words}"))
+            .collect();
         let mode = self.mode.as_str();
-        let total = runs.len();
         let summary = match findings.first() {
             None => format!("as expected ({mode}) in {total} of {total} runs"),
             Some(first) => {
                 let noun = if count == 1 { "mismatch" } else { "mismatches" };
-                let bad_runs = runs
-                    .iter()
-                    .filter(|row| !row.shared.mismatches.is_empty())
-                    .count();
                 format!("{count} {noun} ({mode}) in {bad_runs} of {total} runs · {first}")
             }
         };
-        let rows = List(|| {
-            mismatches().map(|(run, one)| MismatchRow {
-                run,
-                expected_index: one.expected_index,
-                recorded_index: one.recorded_index,
-                reason: &one.reason,
-                diff: serde_json::from_str(&one.diff).ok(),
-            })
-        });
-        let per_run = List(|| {
-            runs.iter().map(|row| TrajectoryRow {
-                index: row.index,
-                passed: row.shared.mismatches.is_empty(),
-                mismatch_count: row.shared.mismatches.len(),
-                calls: row.shared.calls,
-                assignment: &row.shared.assignment,
-            })
-        });
+        let mut detail = DetailBuilder::default();
+        detail.entry("mode", &mode);
+        mismatch_rows.write("mismatches", "run", &mut detail);
+        rows.write("per_run", "index", &mut detail);
         Score {
             values: vec![
                 ("trajectory.passed", u8::from(count == 0).into()),
                 ("trajectory.mismatch_count", count.into()),
             ],
-            detail: Detail::new(&TrajectoryDetail {
-                mode,
-                mismatches: rows,
-                per_run,
-            }),
+            detail: detail.into(),
             summary,
             findings,
+            more_findings,
             no_evidence: (count == 0 && !called && !self.calls.is_empty())
                 .then(|| "no tool was called, so no call could be wrong".to_owned()),
             ..Score::default()

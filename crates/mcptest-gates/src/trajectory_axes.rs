@@ -54,11 +54,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::first_runs::earliest;
 use crate::forecast::{BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
-use crate::per_run::{List, PerRun};
+use crate::run_rows::RunRows;
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_numbers::percent;
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
@@ -178,18 +179,34 @@ pub struct AxesAccumulator {
     dependencies: u64,
     /// Held order constraints.
     order: u64,
-    runs: PerRun<AxesReport>,
+    runs: u64,
+    /// The first run with a broken edge, and why it is broken.
+    first_broken: Option<(u64, String)>,
+    broken: RunRows,
+    rows: RunRows,
 }
 
 impl Accumulator for AxesAccumulator {
     fn merge(&mut self, other: Self) {
         self.dependencies += other.dependencies;
         self.order += other.order;
-        self.runs.merge(other.runs);
+        self.runs += other.runs;
+        self.first_broken = earliest(self.first_broken.take(), other.first_broken);
+        self.broken.merge(other.broken);
+        self.rows.merge(other.rows);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        if let Some((run, _)) = &mut self.first_broken {
+            *run = number(*run);
+        }
+        self.broken.renumber(number);
+        self.rows.renumber(number);
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.broken.leave_out();
+        self.rows.leave_out();
     }
 }
 
@@ -201,14 +218,14 @@ fn held(states: &[EdgeState]) -> u64 {
 impl TrajectoryAxes {
     /// Both axes as percents to which every run adds the same number of edges.
     fn percents(&self, accumulator: &AxesAccumulator) -> [PooledPercent; 2] {
-        let runs = accumulator.runs.len();
+        let runs = accumulator.runs;
         [
             (accumulator.dependencies, self.dependencies.len()),
             (accumulator.order, self.order.len()),
         ]
         .map(|(held, edges)| PooledPercent {
             part: held,
-            whole: (edges * runs) as u64,
+            whole: edges as u64 * runs,
             per_run: edges as u64,
         })
     }
@@ -228,17 +245,12 @@ impl TrajectoryAxes {
     }
 
     /// The edges that did not hold in a run.
-    fn broken<'a>(
-        &'a self,
-        report: &'a AxesReport,
-        run: u64,
-    ) -> impl Iterator<Item = BrokenEdge<'a>> {
+    fn broken<'a>(&'a self, report: &'a AxesReport) -> impl Iterator<Item = BrokenEdge<'a>> {
         let states = report.dependencies.iter().chain(&report.order);
         self.edges()
             .zip(states)
             .filter(|(_, state)| **state != EdgeState::Held)
             .map(move |((axis, earlier, later), state)| BrokenEdge {
-                run,
                 axis,
                 earlier,
                 later,
@@ -251,26 +263,11 @@ impl TrajectoryAxes {
 /// An edge that did not hold in a run.
 #[derive(Serialize)]
 struct BrokenEdge<'a> {
-    run: u64,
     axis: &'static str,
     earlier: &'a str,
     later: &'a str,
     state: EdgeState,
     reason: String,
-}
-
-/// The detail of the report.
-#[derive(Serialize)]
-struct AxesDetail<'a, Broken, Rows> {
-    broken: &'a Broken,
-    per_run: Rows,
-}
-
-#[derive(Serialize)]
-struct AxesRow<'a> {
-    index: u64,
-    dependencies: &'a [EdgeState],
-    order: &'a [EdgeState],
 }
 
 impl Gate for TrajectoryAxes {
@@ -358,7 +355,19 @@ impl Gate for TrajectoryAxes {
         let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
         accumulator.dependencies += held(&report.dependencies);
         accumulator.order += held(&report.order);
-        accumulator.runs.insert(run.index, report, ());
+        accumulator.runs += 1;
+        let is_earlier = |(first, _): &(u64, String)| run.index < *first;
+        if accumulator.first_broken.as_ref().is_none_or(is_earlier)
+            && let Some(broken) = self.broken(&report).next()
+        {
+            accumulator.first_broken = Some((run.index, broken.reason));
+        }
+        if accumulator.rows.are_kept() {
+            for broken in self.broken(&report) {
+                accumulator.broken.push(run.index, &broken);
+            }
+            accumulator.rows.push(run.index, &report);
+        }
     }
 
     fn finish(&self, accumulator: AxesAccumulator, _: &Context<'_>) -> Score {
@@ -366,31 +375,19 @@ impl Gate for TrajectoryAxes {
             // Without edges there is nothing that could not hold.
             percent::down(axis.part, axis.whole).unwrap_or(100)
         });
-        let runs = &accumulator.runs;
-        let broken = || {
-            runs.iter()
-                .flat_map(|row| self.broken(row.shared, row.index))
-        };
         let mut summary = format!("dependencies {dependencies} · order {order}");
-        if let Some(first) = broken().next() {
-            summary.push_str(&format!(" · run {}: {}", first.run, first.reason));
+        if let Some((run, reason)) = &accumulator.first_broken {
+            summary.push_str(&format!(" · run {run}: {reason}"));
         }
-        let per_run = List(|| {
-            runs.iter().map(|row| AxesRow {
-                index: row.index,
-                dependencies: &row.shared.dependencies,
-                order: &row.shared.order,
-            })
-        });
+        let mut detail = DetailBuilder::default();
+        accumulator.broken.write("broken", "run", &mut detail);
+        accumulator.rows.write("per_run", "index", &mut detail);
         Score {
             values: vec![
                 ("trajectory.dependency_satisfaction", dependencies.into()),
                 ("trajectory.order_satisfaction", order.into()),
             ],
-            detail: Detail::new(&AxesDetail {
-                broken: &List(broken),
-                per_run,
-            }),
+            detail: detail.into(),
             summary,
             no_evidence: (self.edges().next().is_none()).then(|| "no edge is declared".to_owned()),
             ..Score::default()

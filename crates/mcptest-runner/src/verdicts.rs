@@ -7,7 +7,7 @@
 use mcptest_catalog::prices::Prices;
 use mcptest_catalog::quality;
 use mcptest_events::{CaseJudged, RunFacts, RunRecord};
-use mcptest_gate_api::{Context, GateAccumulator, GateOutcome, Run};
+use mcptest_gate_api::{Context, GateAccumulator, GateOutcome, LoadedGate, Run};
 use mcptest_redact::redact;
 use mcptest_suite::suite::{AgentTest, NoEvidence, Test, ToolQualityTest};
 use mcptest_trace::expect::Assertion;
@@ -395,9 +395,14 @@ pub(crate) struct CaseTally<'a> {
 }
 
 impl<'a> CaseTally<'a> {
-    pub fn new(test: &'a AgentTest) -> Self {
+    /// A tally of no runs. Without `rows`, gates keep no rows of single runs for their detail.
+    pub fn new(test: &'a AgentTest, rows: bool) -> Self {
+        let accumulator = |gate: &'a LoadedGate| match rows {
+            true => gate.accumulator(),
+            false => gate.accumulator_without_rows(),
+        };
         Self {
-            gates: test.gates.iter().map(|gate| gate.accumulator()).collect(),
+            gates: test.gates.iter().map(accumulator).collect(),
             runs: 0,
             never_offered: 0,
             counted: Verdict::Pass,
@@ -541,7 +546,7 @@ impl<'a> CaseJudge<'a> {
             context,
             test,
             gate_context: context.gate_context(label, model),
-            tally: CaseTally::new(test),
+            tally: CaseTally::new(test, true),
         }
     }
 

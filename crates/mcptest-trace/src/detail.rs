@@ -205,6 +205,68 @@ impl Write for WithoutKey {
     }
 }
 
+/// Builds a detail key by key.
+///
+/// ```
+/// use mcptest_trace::detail::{Detail, DetailBuilder};
+/// let mut detail = DetailBuilder::default();
+/// detail.entry("runs", &2);
+/// detail.list("rows", |each| {
+///     each(b"{\"index\":1}");
+///     each(b"{\"index\":2}");
+/// });
+/// assert_eq!(Detail::from(detail).text(), r#"{"runs":2,"rows":[{"index":1},{"index":2}]}"#);
+/// ```
+#[derive(Default)]
+pub struct DetailBuilder {
+    text: TextWriter,
+    started: bool,
+    failed: bool,
+}
+
+impl DetailBuilder {
+    fn write(&mut self, text: &[u8]) {
+        self.failed |= self.text.write_all(text).is_err();
+    }
+
+    fn key(&mut self, key: &str) {
+        self.write(if self.started { b"," } else { b"{" });
+        self.started = true;
+        self.failed |= serde_json::to_writer(&mut self.text, key).is_err();
+        self.write(b":");
+    }
+
+    /// Adds a key and its value.
+    pub fn entry(&mut self, key: &str, value: &impl Serialize) {
+        self.key(key);
+        self.failed |= serde_json::to_writer(&mut self.text, value).is_err();
+    }
+
+    /// Adds a key and a list. Its items are compact JSON text, which is not checked.
+    pub fn list(&mut self, key: &str, items: impl FnOnce(&mut dyn FnMut(&[u8]))) {
+        self.key(key);
+        self.write(b"[");
+        let mut started = false;
+        items(&mut |item| {
+            if std::mem::replace(&mut started, true) {
+                self.write(b",");
+            }
+            self.write(item);
+        });
+        self.write(b"]");
+    }
+}
+
+impl From<DetailBuilder> for Detail {
+    fn from(mut builder: DetailBuilder) -> Self {
+        if !builder.started || builder.failed {
+            return Self::default();
+        }
+        builder.write(b"}");
+        builder.text.finish().map_or_else(Self::default, Self)
+    }
+}
+
 /// Collects JSON text, and compresses it once it is large.
 #[derive(Default)]
 struct TextWriter {

@@ -96,6 +96,9 @@ pub struct GateOutcome {
     /// Each problem, one line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+    /// The number of problems that `findings` does not list.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_findings: u64,
     /// Opinions of a model that were asked for, one line each. They decide nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advisories: Vec<String>,
@@ -105,4 +108,8 @@ pub struct GateOutcome {
     /// Lines for standard error.
     #[serde(skip)]
     pub status_lines: Vec<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

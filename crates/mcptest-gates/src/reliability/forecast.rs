@@ -18,12 +18,6 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub fn of(outcomes: impl Iterator<Item = bool>) -> Self {
-        let mut progress = Self::default();
-        outcomes.for_each(|passed| progress.push(passed));
-        progress
-    }
-
     /// Adds the outcome of the next run.
     pub fn push(&mut self, passed: bool) {
         self.sums = self.sums.after(HypotheticalRuns {

@@ -91,11 +91,29 @@ impl Plan {
         }
     }
 
+    /// The number of mismatches, which are not explained.
+    pub(super) fn count_mismatches(&self, trace: &TraceView<'_>, servers: &KnownServers) -> usize {
+        self.comparison(trace, servers).count()
+    }
+
     pub(super) fn validate(
         &self,
         trace: &TraceView<'_>,
         servers: &KnownServers,
     ) -> TraceValidation {
+        let (assignment, mismatches) = self.comparison(trace, servers).line_up();
+        TraceValidation {
+            passed: mismatches.is_empty(),
+            mismatches,
+            assignment,
+        }
+    }
+
+    fn comparison<'a>(
+        &'a self,
+        trace: &'a TraceView<'a>,
+        servers: &'a KnownServers,
+    ) -> Comparison<'a> {
         // Reading the catalog costs more than all the rest.
         let needs_tools = self.calls.iter().any(|call| call.args.wants_defaults());
         let tools = trace
@@ -103,17 +121,11 @@ impl Plan {
             .iter()
             .map(|call| needs_tools.then(|| offered(call, trace)).flatten())
             .collect();
-        let comparison = Comparison {
+        Comparison {
             plan: self,
             trace,
             servers,
             tools,
-        };
-        let (assignment, mismatches) = comparison.line_up();
-        TraceValidation {
-            passed: mismatches.is_empty(),
-            mismatches,
-            assignment,
         }
     }
 }
@@ -142,6 +154,26 @@ struct Comparison<'a> {
 type Assignment = Vec<Option<usize>>;
 
 impl Comparison<'_> {
+    /// The number of mismatches that [`line_up`](Self::line_up) explains.
+    fn count(&self) -> usize {
+        let expected = self.plan.calls.len();
+        let recorded = self.trace.tool_calls.len();
+        if expected == 0 && !self.plan.mode.forbids_calls_when_empty() {
+            return 0;
+        }
+        let matched = |assignment: Assignment| assignment.iter().flatten().count();
+        match self.plan.mode {
+            Mode::Strict => {
+                let fitting = (0..expected.min(recorded)).filter(|at| self.fits(*at, *at));
+                expected.max(recorded) - fitting.count()
+            }
+            Mode::Subsequence => expected - matched(self.in_order()),
+            Mode::Unordered | Mode::Superset => expected - matched(self.any_order()),
+            Mode::Subset => recorded - matched(self.any_order_of_recorded()),
+            Mode::ExactSet => expected + recorded - 2 * matched(self.any_order()),
+        }
+    }
+
     fn line_up(&self) -> (Assignment, Vec<TraceMismatch>) {
         let expected = self.plan.calls.len();
         let recorded = self.trace.tool_calls.len();
@@ -163,9 +195,7 @@ impl Comparison<'_> {
                 assignment
             }
             Mode::Subsequence => {
-                let assignment = self
-                    .in_place(expected)
-                    .unwrap_or_else(|| largest_ordered_assignment(&self.edges(), recorded));
+                let assignment = self.in_order();
                 for index in unassigned(&assignment) {
                     mismatches.push(self.missed_in_order(index, &assignment));
                 }
@@ -207,6 +237,13 @@ impl Comparison<'_> {
         let both = self.plan.calls.len().min(self.trace.tool_calls.len());
         (count <= both && (0..count).all(|index| self.fits(index, index)))
             .then(|| (0..count).map(Some).collect())
+    }
+
+    /// A largest assignment of expected calls to recorded ones that keeps their order.
+    fn in_order(&self) -> Assignment {
+        self.in_place(self.plan.calls.len()).unwrap_or_else(|| {
+            largest_ordered_assignment(&self.edges(), self.trace.tool_calls.len())
+        })
     }
 
     /// A largest assignment of expected calls to recorded ones.

@@ -96,6 +96,9 @@ fn write_gate(gate: &GateOutcome, out: &mut dyn Write) -> Result<(), RenderError
     if !gate.findings.is_empty() {
         object.entry("findings", &gate.findings)?;
     }
+    if gate.more_findings > 0 {
+        object.entry("more_findings", &gate.more_findings)?;
+    }
     if !gate.advisories.is_empty() {
         object.entry("advisories", &gate.advisories)?;
     }

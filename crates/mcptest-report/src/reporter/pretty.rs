@@ -448,8 +448,8 @@ fn write_gate(
         for finding in gate.findings.iter().take(MAX_FINDINGS) {
             block(out, &shorten(&one_line(finding), 2 * MAX_VALUE))?;
         }
-        if gate.findings.len() > MAX_FINDINGS {
-            let more = gate.findings.len() - MAX_FINDINGS;
+        let more = gate.findings.len().saturating_sub(MAX_FINDINGS) as u64 + gate.more_findings;
+        if more > 0 {
             block(out, &format!("and {more} more"))?;
         }
         let failed = gate.assertions.iter().filter(|one| one.failed());

@@ -38,7 +38,8 @@ pub struct ScoreSettings {
     pub filter: Filter,
     /// Judged assertions are skipped.
     pub no_judges: bool,
-    /// The records of all runs are stored. Otherwise only those of runs with problems are.
+    /// The records of all runs are stored, and the details of gates have rows for all runs.
+    /// Otherwise only the records of runs with problems are.
     pub all_records: bool,
     /// There is no row for each run: totals are enough, and gates leave out their rows.
     pub summary: bool,

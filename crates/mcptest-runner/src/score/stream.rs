@@ -234,7 +234,9 @@ impl<'a> Fold for Scorer<'a> {
             },
         };
         let model = trace.model.as_deref();
-        let group = part.groups.get(at, model, || CaseTally::new(test));
+        let group = part
+            .groups
+            .get(at, model, || CaseTally::new(test, self.all_records));
         let gate_context = self.context.gate_context(&test.name, model);
         let tally = &mut group.tally;
         tally.observe(&gate_context, run.key.key, &trace, &outcome.facts);
@@ -468,7 +470,8 @@ impl<'a> Scorer<'a> {
                 continue;
             }
             if groups.is_empty() {
-                groups.push(Group::new(at, None, CaseTally::new(self.tests.all[at])));
+                let tally = CaseTally::new(self.tests.all[at], self.all_records);
+                groups.push(Group::new(at, None, tally));
             }
             let test = self.tests.all[at];
             groups.sort_by(|one, other| {
