@@ -18,8 +18,8 @@ mod loaded;
 pub mod mutate;
 pub mod packed_runs;
 pub mod per_run;
-pub mod run_rows;
 mod reading;
+pub mod run_rows;
 mod tool_reference;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -55,7 +55,8 @@
 //! loaded, and a single recorded trace is no evidence.
 //!
 //! Runs with equal sequences are compared once, so the time grows with the number of runs. Only
-//! where all n sequences of names differ are n²/2 pairs compared.
+//! where all n sequences of names differ are n²/2 pairs compared, several at once with the bits of a
+//! machine word each.
 //!
 //! # When not to use it
 //! On sessions that are meant to differ or to use a new tool at each step. For "the right calls in
@@ -78,7 +79,11 @@
 //! assert_eq!(scores.weakest_score(), 0.5);
 //! ```
 
+mod arguments;
+mod common_subsequence;
 mod compare;
+mod groups;
+mod lists;
 mod sequences;
 mod session;
 
@@ -89,10 +94,10 @@ pub use session::{SessionScores, TARGET_TOKENS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::per_run::List;
+use crate::first_runs::FirstRuns;
 use crate::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::ratio::{Ratio, mean_and_variance};
-use mcptest_trace::detail::Detail;
+use mcptest_trace::detail::{Detail, DetailBuilder};
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
@@ -199,7 +204,8 @@ impl Gate for Stability {
         accumulator.observe(run.index, run.trace);
     }
 
-    fn finish(&self, accumulator: StabilityAccumulator, _: &Context<'_>) -> Score {
+    fn finish(&self, mut accumulator: StabilityAccumulator, _: &Context<'_>) -> Score {
+        accumulator.sort();
         let sessions = Sessions::of(&accumulator);
         let comparison = compare::compare(&accumulator);
         let moments = mean_and_variance(|| scores(&accumulator).map(|(_, one)| one.into_weakest()));
@@ -208,9 +214,13 @@ impl Gate for Stability {
 
         let mut score = Score::default();
         if sessions.cost_per_progress.is_none() {
-            let unknown = scores(&accumulator).filter(|(_, one)| one.cost_per_progress.is_none());
-            let unknown: Vec<String> = unknown.map(|(index, _)| index.to_string()).collect();
-            let why = format!("token usage is unknown (run {})", unknown.join(", "));
+            let mut unknown = FirstRuns::default();
+            for (index, one) in scores(&accumulator) {
+                if one.cost_per_progress.is_none() {
+                    unknown.add(index, || ());
+                }
+            }
+            let why = format!("token usage is unknown (run {})", unknown.indexes());
             score.absent.push((COST, why));
         }
         let runs = &accumulator.runs;
@@ -219,7 +229,7 @@ impl Gate for Stability {
             score.undetermined = Self::TARGETS.iter().map(|target| target.name).collect();
         } else if runs
             .iter()
-            .all(|row| accumulator.sequence(*row.shared).is_empty() && row.own.turns < 2)
+            .all(|run| accumulator.sequence(run).is_empty() && run.session.turns < 2)
         {
             score.no_evidence = Some("no run made a call or had more than one turn".to_owned());
         }
@@ -252,9 +262,9 @@ impl Gate for Stability {
 
 /// The sub-scores of the runs, with their indexes.
 fn scores(accumulator: &StabilityAccumulator) -> impl Iterator<Item = (u64, SessionScores)> {
-    accumulator.runs.iter().map(|row| {
-        let calls = accumulator.distinct(*row.shared);
-        (row.index, row.own.score(&calls))
+    accumulator.runs.iter().map(|run| {
+        let calls = accumulator.distinct(run);
+        (run.index, run.session.score(&calls))
     })
 }
 
@@ -346,15 +356,6 @@ fn weakest_name(session: &SessionScores) -> &'static str {
     }
 }
 
-/// The detail of the report.
-#[derive(Serialize)]
-struct StabilityDetail<Splits, Rows> {
-    target_tokens: u64,
-    diverging_pairs: u64,
-    splits: Splits,
-    per_run: Rows,
-}
-
 /// Two runs and the call at which they part.
 #[derive(Serialize)]
 struct SplitRow<'a> {
@@ -379,22 +380,29 @@ fn detail(accumulator: &StabilityAccumulator, comparison: &Comparison) -> Detail
     let runs = &accumulator.runs;
     let splits = comparison.splits.iter().filter_map(|(first, second, at)| {
         let (first, second) = (runs.get(*first)?, runs.get(*second)?);
-        let called = |calls| {
-            let tool = *accumulator.sequence(calls).get(*at)?;
+        let called = |run| {
+            let tool = *accumulator.sequence(run).get(*at)?;
             accumulator.tool(tool).map(|tool| tool.id.as_str())
         };
         Some(SplitRow {
             runs: [first.index, second.index],
             at: *at,
-            calls: [called(*first.shared), called(*second.shared)],
+            calls: [called(first), called(second)],
         })
     });
-    let per_run = List(|| {
-        runs.iter().map(|row| {
-            let calls = accumulator.distinct(*row.shared);
-            let session = row.own.score(&calls);
-            SessionRow {
-                index: row.index,
+    let mut detail = DetailBuilder::default();
+    detail.entry("target_tokens", &TARGET_TOKENS);
+    detail.entry("diverging_pairs", &comparison.diverging_pairs);
+    detail.entry("splits", &splits.collect::<Vec<_>>());
+    if accumulator.without_rows {
+        return detail.into();
+    }
+    detail.list("per_run", |each| {
+        for run in runs {
+            let calls = accumulator.distinct(run);
+            let session = run.session.score(&calls);
+            let row = SessionRow {
+                index: run.index,
                 tool_usage_stability: session.tool_usage_stability(),
                 response_consistency: session.response_consistency(),
                 redundancy: session.redundancy(),
@@ -402,15 +410,12 @@ fn detail(accumulator: &StabilityAccumulator, comparison: &Comparison) -> Detail
                 weakest_score: session.weakest_score(),
                 weakest: weakest_name(&session),
                 repeated: calls.repeated,
-            }
-        })
+            };
+            // A row has only numbers and strings, which always serialise.
+            each(&serde_json::to_vec(&row).unwrap_or_default());
+        }
     });
-    Detail::new(&StabilityDetail {
-        target_tokens: TARGET_TOKENS,
-        diverging_pairs: comparison.diverging_pairs,
-        splits: splits.collect::<Vec<_>>(),
-        per_run,
-    })
+    detail.into()
 }
 
 #[cfg(test)]

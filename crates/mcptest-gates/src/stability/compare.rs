@@ -1,22 +1,29 @@
 //! Differences between runs.
 //!
 //! Runs with the same sequence of names form a group. Groups are compared once, however many runs
-//! they have: all pairs of two groups have the same similarity and part at the same call, and the
-//! arguments that agree are counted position by position. So the cost grows with the number of
-//! runs, and with the square of the number of *different* sequences only. Where all n runs differ,
-//! n²/2 sequences are compared; each comparison takes a few machine words for up to 64 calls.
+//! they have: all pairs of two groups have the same similarity and part at the same call. So the
+//! cost grows with the number of runs, and with the square of the number of *different* sequences
+//! only. Where all n runs differ, n²/2 pairs of sequences are compared, in lanes of machine words
+//! ([`common_subsequence`](super::common_subsequence)) and on all cores.
+//!
+//! Equal arguments are found by sorting: two runs agree at a call if they have the same name and the
+//! same fingerprint of arguments at the same position. Pairs that agree nowhere cost nothing.
 
 use std::collections::BTreeMap;
 
-use indexmap::IndexMap;
-
+use super::arguments::SharedArguments;
+use super::common_subsequence::{Compared, Lanes, Long, Word};
+use super::groups::Groups;
 use super::sequences::StabilityAccumulator;
-use crate::digest::Digest;
 use mcptest_numbers::ratio::{Ratio, mean_of_sums};
+use mcptest_trace::parallel;
 use mcptest_trace::trace::TraceView;
 
 /// The splits that a report lists; the others are counted.
 const MAX_SPLITS: usize = 20;
+
+/// Fewer groups are compared on one thread.
+const MIN_PARALLEL: usize = 500;
 
 /// The result of comparing every run with every other.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,126 +52,183 @@ pub fn compare_runs(traces: &[&TraceView<'_>]) -> Comparison {
     compare(&accumulator)
 }
 
-/// Runs with the same sequence of names.
-struct Group {
-    names: Vec<u32>,
-    runs: u64,
-    /// For each call, how many runs have which arguments.
-    arguments: Vec<BTreeMap<Digest, u64>>,
-}
-
 pub(super) fn compare(accumulator: &StabilityAccumulator) -> Comparison {
-    let (groups, group_of_run) = groups(accumulator);
-    let mut similarities = Pooled::default();
-    let mut consistencies = Pooled::default();
-    let (mut diverging_pairs, mut early_pairs) = (0_u128, 0_u128);
-    let symbols = groups.iter().flat_map(|group| &group.names).max();
-    let mut lcs = CommonSubsequence::new(symbols.map_or(0, |last| *last as usize + 1));
-    for (first, a) in groups.iter().enumerate() {
-        let pairs = u128::from(a.runs) * u128::from(a.runs.saturating_sub(1)) / 2;
-        similarities.add(pairs, 1, pairs);
-        consistencies.add_pairs(a.equal_arguments(), a.names.len(), pairs);
-        lcs.prepare(&a.names);
-        for b in &groups[first + 1..] {
-            let pairs = u128::from(a.runs) * u128::from(b.runs);
-            let lengths = a.names.len() + b.names.len();
-            let common = lcs.length(&b.names);
-            similarities.add(2 * common as u128 * pairs, lengths, pairs);
-            diverging_pairs += pairs;
-            if split_of(&a.names, &b.names) < 2 {
-                early_pairs += pairs;
-            }
-            let (equal, aligned) = a.equal_arguments_with(b);
-            consistencies.add_pairs(equal, aligned, pairs);
-        }
+    let groups = Groups::of(accumulator);
+    let arguments = SharedArguments::of(accumulator, &groups);
+    let mut sums = Sums::default();
+    for ((names, runs), equal) in (groups.names.iter().zip(&groups.runs)).zip(&arguments.within) {
+        let pairs = u128::from(*runs) * u128::from(runs.saturating_sub(1)) / 2;
+        sums.similarities.add(pairs, 1, pairs);
+        sums.consistencies.add_pairs(*equal, names.len(), pairs);
     }
+    let between = between_groups(&groups, &arguments);
+    between.into_iter().for_each(|more| sums.merge(more));
+    let (diverging_pairs, early_pairs) = groups.diverging_pairs();
     Comparison {
-        tool_sequence_similarity: similarities.mean(),
-        argument_consistency: consistencies.mean(),
+        tool_sequence_similarity: sums.similarities.mean(),
+        argument_consistency: sums.consistencies.mean(),
         early_divergence: 2 * early_pairs > diverging_pairs,
         diverging_pairs: u64::try_from(diverging_pairs).unwrap_or(u64::MAX),
-        splits: first_splits(&groups, &group_of_run),
+        splits: first_splits(&groups),
     }
 }
 
-/// The groups, and the group of each run.
-fn groups(accumulator: &StabilityAccumulator) -> (Vec<Group>, Vec<usize>) {
-    let name_of = accumulator.names();
-    let mut groups: IndexMap<Vec<u32>, Group> = IndexMap::new();
-    let mut group_of_sequence: Vec<Option<usize>> = vec![None; accumulator.sequence_count()];
-    let mut group_of_run = Vec::with_capacity(accumulator.runs.len());
-    for row in accumulator.runs.iter() {
-        let known = group_of_sequence.get_mut(row.shared.sequence as usize);
-        let Some(known) = known else { continue };
-        let group = *known.get_or_insert_with(|| {
-            let sequence = accumulator.sequence(*row.shared).iter();
-            let names: Vec<u32> = sequence
-                .filter_map(|tool| name_of.get(*tool as usize).copied())
-                .collect();
-            let entry = groups.entry(names);
-            let index = entry.index();
-            entry.or_insert_with_key(|names| Group {
-                arguments: vec![BTreeMap::new(); names.len()],
-                names: names.clone(),
-                runs: 0,
-            });
-            index
-        });
-        group_of_run.push(group);
-        let Some((_, group)) = groups.get_index_mut(group) else {
-            continue;
+/// Compares all pairs of different groups.
+fn between_groups(groups: &Groups, arguments: &SharedArguments) -> Vec<Sums> {
+    // By length: the shorter sequence of a pair is in a lane, and all lanes have one length.
+    let mut order: Vec<u32> = (0..).take(groups.names.len()).collect();
+    order.sort_by_key(|group| groups.names.get(*group).len());
+    let mut blocks: Vec<std::ops::Range<usize>> = Vec::new();
+    let length = |at: usize| groups.names.get(order[at]).len();
+    let mut start = 0;
+    while start < order.len() {
+        let most = start + lanes_for(length(start));
+        let same = |at: &usize| *at < most && length(*at) == length(start);
+        let end = (start..order.len()).take_while(same).count() + start;
+        blocks.push(start..end);
+        start = end;
+    }
+    let symbols = groups.names.iter().flatten().max();
+    let pairs = Pairs {
+        groups,
+        arguments,
+        order: &order,
+        symbols: symbols.map_or(0, |last| *last as usize + 1),
+    };
+    let threads = parallel::threads_for(groups.names.len(), MIN_PARALLEL);
+    parallel::map(threads, blocks, |block| pairs.of_block(block))
+}
+
+/// The number of sequences of this length that are compared at once.
+fn lanes_for(length: usize) -> usize {
+    match length {
+        0..=16 => 16,
+        17..=32 => 8,
+        33..=64 => 4,
+        _ => 1,
+    }
+}
+
+/// The pairs of groups.
+struct Pairs<'a> {
+    groups: &'a Groups,
+    arguments: &'a SharedArguments,
+    /// The groups by length.
+    order: &'a [u32],
+    symbols: usize,
+}
+
+impl Pairs<'_> {
+    /// Compares some groups of one length with each other, and with all groups after them.
+    fn of_block(&self, block: std::ops::Range<usize>) -> Sums {
+        let sequences = || {
+            let groups = self.order[block.clone()].iter();
+            groups.map(|group| self.groups.names.get(*group))
         };
-        group.runs += 1;
-        let arguments = accumulator.arguments(*row.shared).iter();
-        for (counts, digest) in group.arguments.iter_mut().zip(arguments) {
-            *counts.entry(*digest).or_insert(0) += 1;
+        let length = sequences().next().map_or(0, <[u32]>::len);
+        match lanes_for(length) {
+            16 => self.of_lanes(
+                Lanes::<u16, 16>::new(self.symbols, sequences()),
+                block.clone(),
+            ),
+            8 => self.of_lanes(
+                Lanes::<u32, 8>::new(self.symbols, sequences()),
+                block.clone(),
+            ),
+            4 => self.of_lanes(
+                Lanes::<u64, 4>::new(self.symbols, sequences()),
+                block.clone(),
+            ),
+            _ => {
+                let long = Long::new(self.symbols, sequences().next().unwrap_or_default());
+                self.with_later(length, block.clone(), |other| long.compare(other))
+            }
         }
     }
-    (groups.into_values().collect(), group_of_run)
+
+    fn of_lanes<W: Word, const LANES: usize>(
+        &self,
+        lanes: Lanes<W, LANES>,
+        block: std::ops::Range<usize>,
+    ) -> Sums {
+        let first = self.groups.names.get(self.order[block.start]);
+        self.with_later(first.len(), block, |other| lanes.compare(other))
+    }
+
+    fn with_later<const LANES: usize>(
+        &self,
+        length: usize,
+        block: std::ops::Range<usize>,
+        compare: impl Fn(&[u32]) -> Compared<LANES>,
+    ) -> Sums {
+        let mut sums = Sums::default();
+        // The runs of the groups of the block that come before the other group: each pair once.
+        let mut runs = [0_u64; LANES];
+        let equal = self.arguments.with_others(&self.order[block.clone()]);
+        let mut at = block.start;
+        let others = &self.order[at..];
+        let length_of = |group: &u32| self.groups.names.get(*group).len();
+        for others in others.chunk_by(|one, next| length_of(one) == length_of(next)) {
+            let (mut all_common, mut all_apart, mut all_pairs) = (0_u128, 0_u128, 0_u128);
+            for group in others {
+                let compared = compare(self.groups.names.get(*group));
+                let (mut common, mut apart, mut pairs) = (0_u64, 0_u64, 0_u64);
+                for (lane, runs) in runs.iter().enumerate() {
+                    common += u64::from(compared.common[lane]) * runs;
+                    apart += u64::from(compared.aligned[lane] == 0) * runs;
+                    pairs += runs;
+                }
+                let weight = u128::from(self.groups.runs[*group as usize]);
+                all_common += u128::from(common) * weight;
+                all_apart += u128::from(apart) * weight;
+                all_pairs += u128::from(pairs) * weight;
+                let equal = equal.as_ref().and_then(|equal| equal.with(*group));
+                for (lane, equal) in equal.unwrap_or_default().iter().enumerate() {
+                    if *equal > 0 && runs[lane] > 0 {
+                        let aligned = compared.aligned[lane] as usize;
+                        sums.consistencies.add_numerators((*equal).into(), aligned);
+                    }
+                }
+                if block.contains(&at) {
+                    runs[at - block.start] = self.groups.runs[*group as usize];
+                }
+                at += 1;
+            }
+            let other_length = others.first().map_or(0, length_of);
+            sums.similarities
+                .add(2 * all_common, length + other_length, all_pairs);
+            // A pair without a common position counts as 1, one without equal arguments as 0.
+            sums.consistencies.add(all_apart, 1, all_pairs);
+        }
+        sums
+    }
 }
 
-impl Group {
-    /// The number of equal arguments over all pairs of its runs.
-    fn equal_arguments(&self) -> u128 {
-        let counts = self.arguments.iter().flat_map(BTreeMap::values);
-        counts
-            .map(|count| u128::from(*count) * u128::from(count - 1) / 2)
-            .sum()
-    }
+/// The fractions of all pairs.
+#[derive(Default)]
+struct Sums {
+    similarities: Pooled,
+    consistencies: Pooled,
+}
 
-    /// The number of equal arguments over all pairs of a run of this group and one of another, and
-    /// the number of calls at which both have the same name.
-    fn equal_arguments_with(&self, other: &Self) -> (u128, usize) {
-        let (mut equal, mut aligned) = (0, 0);
-        for (at, (one, two)) in self.names.iter().zip(&other.names).enumerate() {
-            if one != two {
-                continue;
-            }
-            aligned += 1;
-            let (mut few, mut many) = (&self.arguments[at], &other.arguments[at]);
-            if few.len() > many.len() {
-                std::mem::swap(&mut few, &mut many);
-            }
-            for (digest, count) in few {
-                let others = many.get(digest).copied().unwrap_or(0);
-                equal += u128::from(*count) * u128::from(others);
-            }
-        }
-        (equal, aligned)
+impl Sums {
+    fn merge(&mut self, other: Self) {
+        self.similarities.merge(other.similarities);
+        self.consistencies.merge(other.consistencies);
     }
 }
 
 /// The first pairs of runs that part, in the order of the runs.
-fn first_splits(groups: &[Group], group_of_run: &[usize]) -> Vec<(usize, usize, usize)> {
+fn first_splits(groups: &Groups) -> Vec<(usize, usize, usize)> {
     let mut splits = Vec::new();
-    for (first, a) in group_of_run.iter().enumerate() {
+    for (first, a) in groups.of_run.iter().enumerate() {
         let before = splits.len();
-        for (second, b) in group_of_run.iter().enumerate().skip(first + 1) {
+        for (second, b) in groups.of_run.iter().enumerate().skip(first + 1) {
             if splits.len() == MAX_SPLITS {
                 return splits;
             }
             if a != b {
-                let at = split_of(&groups[*a].names, &groups[*b].names);
+                let at = split_of(groups.names.get(*a), groups.names.get(*b));
                 splits.push((first, second, at));
             }
         }
@@ -182,66 +246,6 @@ fn split_of(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The lengths of longest common subsequences of one sequence with many others.
-struct CommonSubsequence {
-    /// For each symbol, the positions of the sequence that have it, as bits; for up to 64
-    /// positions.
-    masks: Vec<u64>,
-    sequence: Vec<u32>,
-}
-
-impl CommonSubsequence {
-    fn new(symbols: usize) -> Self {
-        Self {
-            masks: vec![0; symbols],
-            sequence: Vec::new(),
-        }
-    }
-
-    fn prepare(&mut self, sequence: &[u32]) {
-        for symbol in &self.sequence {
-            self.masks[*symbol as usize] = 0;
-        }
-        self.sequence = sequence.to_vec();
-        for (at, symbol) in sequence.iter().enumerate().take(64) {
-            self.masks[*symbol as usize] |= 1 << at;
-        }
-    }
-
-    /// The length of the longest common subsequence with another sequence.
-    fn length(&self, other: &[u32]) -> usize {
-        if self.sequence.len() > 64 {
-            return longest_common_subsequence(&self.sequence, other);
-        }
-        // One bit per position: a row of the usual table, in which each step is 0 or 1 (Hyyrö
-        // 2004).
-        let mut row = u64::MAX;
-        for symbol in other {
-            let matches = row & self.masks[*symbol as usize];
-            row = row.wrapping_add(matches) | (row & !matches);
-        }
-        let used = u64::MAX.checked_shr(64 - self.sequence.len() as u32);
-        (!row & used.unwrap_or(0)).count_ones() as usize
-    }
-}
-
-pub(super) fn longest_common_subsequence(a: &[u32], b: &[u32]) -> usize {
-    let mut row = vec![0; b.len() + 1];
-    for x in a {
-        let mut diagonal = 0;
-        for (at, y) in b.iter().enumerate() {
-            let above = row[at + 1];
-            row[at + 1] = if x == y {
-                diagonal + 1
-            } else {
-                above.max(row[at])
-            };
-            diagonal = above;
-        }
-    }
-    row[b.len()]
-}
-
 /// Fractions of pairs, summed by denominator: there are many pairs and few denominators.
 #[derive(Default)]
 struct Pooled {
@@ -255,6 +259,18 @@ impl Pooled {
         if count > 0 {
             *self.by_denominator.entry(denominator).or_insert(0) += numerators;
             self.count += count;
+        }
+    }
+
+    /// Adds to the sum of the numerators of fractions that were counted before.
+    fn add_numerators(&mut self, numerators: u128, denominator: usize) {
+        *self.by_denominator.entry(denominator).or_insert(0) += numerators;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        for (denominator, numerators) in other.by_denominator {
+            self.add_numerators(numerators, denominator);
         }
     }
 
@@ -275,25 +291,5 @@ impl Pooled {
             .map(|(denominator, numerator)| Ratio::new(*numerator, *denominator))
             .collect();
         mean_of_sums(&parts, self.count).unwrap_or(1.0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn bits_and_table_find_the_same_length(
-            a in prop::collection::vec(0_u32..4, 0..70),
-            b in prop::collection::vec(0_u32..4, 0..70),
-        ) {
-            let mut lcs = CommonSubsequence::new(4);
-            lcs.prepare(&b);
-            lcs.prepare(&a);
-            prop_assert_eq!(lcs.length(&b), longest_common_subsequence(&a, &b));
-        }
     }
 }

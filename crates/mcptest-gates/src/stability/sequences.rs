@@ -6,10 +6,10 @@ use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::per_run::PerRun;
 use mcptest_json::canonical;
 use mcptest_trace::trace::{ToolCallView, TraceView};
 
+use super::lists::Lists;
 use super::session::{DistinctCalls, SessionFacts, SessionScores};
 
 /// A tool that was called.
@@ -32,11 +32,15 @@ impl CalledTool {
     }
 }
 
-/// The calls of a run: the number of its sequence of tools, and that of its list of arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Calls {
+/// One run.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct RunFacts {
+    pub index: u64,
+    /// The number of its sequence of tools.
     pub sequence: u32,
+    /// The number of its list of arguments.
     pub arguments: u32,
+    pub session: SessionFacts,
 }
 
 /// The observed runs.
@@ -44,22 +48,17 @@ pub(super) struct Calls {
 pub struct StabilityAccumulator {
     tools: IndexSet<CalledTool>,
     /// Numbers of tools.
-    sequences: IndexSet<Box<[u32]>>,
+    sequences: Lists<u32>,
     /// Fingerprints of the arguments of a run, call by call.
-    arguments: IndexSet<Box<[Digest]>>,
-    pub(super) runs: PerRun<Calls, SessionFacts>,
+    arguments: Lists<Digest>,
+    pub(super) runs: Vec<RunFacts>,
+    pub(super) without_rows: bool,
 }
 
 /// The number of a value in a table.
 fn number<T: std::hash::Hash + Eq>(table: &mut IndexSet<T>, value: T) -> u32 {
     // A table of four billion distinct values does not fit into memory.
     u32::try_from(table.insert_full(value).0).unwrap_or(u32::MAX)
-}
-
-/// Adds the values of another table and returns their numbers in this one.
-fn absorb<T: std::hash::Hash + Eq>(table: &mut IndexSet<T>, other: IndexSet<T>) -> Vec<u32> {
-    let values = other.into_iter();
-    values.map(|value| number(table, value)).collect()
 }
 
 /// The number in another table, 0 for one that is not in the map.
@@ -69,52 +68,69 @@ fn mapped(map: &[u32], number: u32) -> u32 {
 
 impl crate::Accumulator for StabilityAccumulator {
     fn merge(&mut self, other: Self) {
-        let tools = absorb(&mut self.tools, other.tools);
-        let sequences: Vec<u32> = other
-            .sequences
-            .into_iter()
-            .map(|sequence| {
-                let renumbered = sequence.iter().map(|tool| mapped(&tools, *tool));
-                number(&mut self.sequences, renumbered.collect())
-            })
-            .collect();
-        let arguments = absorb(&mut self.arguments, other.arguments);
-        self.runs.merge(other.runs.map_shared(|calls| Calls {
-            sequence: mapped(&sequences, calls.sequence),
-            arguments: mapped(&arguments, calls.arguments),
+        let tools = other.tools.into_iter();
+        let tools: Vec<u32> = tools.map(|tool| number(&mut self.tools, tool)).collect();
+        let sequences = other.sequences.iter().map(|sequence| {
+            let renumbered = sequence.iter().map(|tool| mapped(&tools, *tool));
+            self.sequences.number(renumbered)
+        });
+        let sequences: Vec<u32> = sequences.collect();
+        let arguments = other.arguments.iter();
+        let arguments = arguments.map(|list| self.arguments.number(list.iter().copied()));
+        let arguments: Vec<u32> = arguments.collect();
+        self.runs.extend(other.runs.iter().map(|run| RunFacts {
+            sequence: mapped(&sequences, run.sequence),
+            arguments: mapped(&arguments, run.arguments),
+            ..*run
         }));
+        self.without_rows |= other.without_rows;
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.runs.renumber(number);
+        for run in &mut self.runs {
+            run.index = number(run.index);
+        }
+    }
+
+    fn leave_out_rows(&mut self) {
+        self.without_rows = true;
     }
 }
 
 impl StabilityAccumulator {
     pub(super) fn observe(&mut self, index: u64, trace: &TraceView<'_>) {
         let calls = &trace.tool_calls;
-        let tools: Box<[u32]> = calls
-            .iter()
-            .map(|call| number(&mut self.tools, CalledTool::of(call)))
-            .collect();
-        let arguments: Box<[Digest]> = calls.iter().map(args_digest).collect();
-        let calls = Calls {
-            sequence: number(&mut self.sequences, tools),
-            arguments: number(&mut self.arguments, arguments),
+        let Self {
+            tools,
+            sequences,
+            arguments,
+            ..
+        } = self;
+        let tools = calls.iter().map(|call| number(tools, CalledTool::of(call)));
+        let run = RunFacts {
+            index,
+            sequence: sequences.number(tools),
+            arguments: arguments.number(calls.iter().map(args_digest)),
+            session: SessionFacts::of(trace),
         };
-        self.runs.insert(index, calls, SessionFacts::of(trace));
+        self.runs.push(run);
+    }
+
+    /// Puts the runs in order.
+    pub(super) fn sort(&mut self) {
+        if !self.runs.is_sorted_by_key(|run| run.index) {
+            self.runs.sort_by_key(|run| run.index);
+        }
     }
 
     /// The numbers of the tools that were called, in order.
-    pub(super) fn sequence(&self, calls: Calls) -> &[u32] {
-        let sequence = self.sequences.get_index(calls.sequence as usize);
-        sequence.map_or(&[], |sequence| sequence)
+    pub(super) fn sequence(&self, run: &RunFacts) -> &[u32] {
+        self.sequences.get(run.sequence)
     }
 
     /// The fingerprints of the arguments, in order.
-    pub(super) fn arguments(&self, calls: Calls) -> &[Digest] {
-        let arguments = self.arguments.get_index(calls.arguments as usize);
-        arguments.map_or(&[], |arguments| arguments)
+    pub(super) fn arguments(&self, run: &RunFacts) -> &[Digest] {
+        self.arguments.get(run.arguments)
     }
 
     /// The tool with this number.
@@ -136,11 +152,11 @@ impl StabilityAccumulator {
         self.sequences.len()
     }
 
-    pub(super) fn distinct(&self, calls: Calls) -> DistinctCalls<'_> {
+    pub(super) fn distinct(&self, run: &RunFacts) -> DistinctCalls<'_> {
         let mut seen = BTreeSet::new();
         let mut repeated: Vec<&str> = Vec::new();
-        let sequence = self.sequence(calls);
-        for call in sequence.iter().zip(self.arguments(calls)) {
+        let sequence = self.sequence(run);
+        for call in sequence.iter().zip(self.arguments(run)) {
             if seen.insert(call) {
                 continue;
             }
@@ -164,10 +180,10 @@ impl StabilityAccumulator {
 pub fn score_session(trace: &TraceView<'_>) -> SessionScores {
     let mut accumulator = StabilityAccumulator::default();
     accumulator.observe(1, trace);
-    let row = accumulator.runs.iter().next();
+    let run = accumulator.runs.first();
     // The run that was just observed is there.
-    row.map_or_else(SessionScores::default, |row| {
-        row.own.score(&accumulator.distinct(*row.shared))
+    run.map_or_else(SessionScores::default, |run| {
+        run.session.score(&accumulator.distinct(run))
     })
 }
 

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::compare::longest_common_subsequence;
+use super::common_subsequence::longest_common_subsequence;
 use super::*;
 use crate::{GateOutcome, LoadedGate, find, testing};
 use mcptest_trace::trace::{Conversation, Tokens, ToolCall, Trace, Turn};
@@ -420,5 +420,84 @@ proptest! {
         prop_assert!(lcs <= a.len().min(b.len()));
         let prefix = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
         prop_assert!(lcs >= prefix);
+    }
+}
+
+/// The comparison of all pairs of runs, one by one.
+fn compare_one_by_one(traces: &[Trace]) -> (f64, f64, bool, u64) {
+    let (mut similarities, mut shares) = (Vec::new(), Vec::new());
+    let (mut diverging, mut early) = (0, 0);
+    for (at, a) in traces.iter().enumerate() {
+        for b in &traces[at + 1..] {
+            let names = |trace: &Trace| -> Vec<u32> {
+                let calls = trace.tool_calls.iter();
+                calls
+                    .map(|call| call.name().bytes().map(u32::from).sum())
+                    .collect()
+            };
+            let (x, y) = (names(a), names(b));
+            let common = 2 * longest_common_subsequence(&x, &y);
+            let lengths = x.len() + y.len();
+            similarities.push(match lengths {
+                0 => Ratio::one(),
+                _ => Ratio::new(common, lengths),
+            });
+            let both = a.tool_calls.iter().zip(&b.tool_calls);
+            let aligned: Vec<_> = both.filter(|(a, b)| a.name() == b.name()).collect();
+            let equal = aligned.iter().filter(|(a, b)| a.args() == b.args()).count();
+            shares.push(match aligned.len() {
+                0 => Ratio::one(),
+                aligned => Ratio::new(equal, aligned),
+            });
+            if x != y {
+                diverging += 1;
+                let split = x.iter().zip(&y).take_while(|(x, y)| x == y).count();
+                early += u64::from(split < 2);
+            }
+        }
+    }
+    let mean = |values: &[Ratio]| mcptest_numbers::ratio::mean(values).unwrap_or(1.0);
+    (
+        mean(&similarities),
+        mean(&shares),
+        2 * early > diverging,
+        diverging,
+    )
+}
+
+proptest! {
+    #[test]
+    fn groups_and_lanes_give_the_comparison_of_all_pairs(
+        runs in prop::collection::vec(
+            prop_oneof![
+                4 => prop::collection::vec((0..3_u8, 0..3_u8), 0..6),
+                1 => prop::collection::vec((0..3_u8, 0..3_u8), 14..40),
+                1 => prop::collection::vec((0..3_u8, 0..3_u8), 60..70),
+            ],
+            0..40,
+        ),
+    ) {
+        let traces: Vec<Trace> = runs
+            .iter()
+            .map(|calls| Trace {
+                tool_calls: calls
+                    .iter()
+                    .map(|(name, args)| {
+                        let mut call = ToolCall::new(None, &char::from(b'a' + name).to_string());
+                        call.set_args(json!({ "n": args }));
+                        call
+                    })
+                    .collect(),
+                ..Trace::default()
+            })
+            .collect();
+        let found = compare_runs(&traces.iter().collect::<Vec<_>>());
+        let found = (
+            found.tool_sequence_similarity,
+            found.argument_consistency,
+            found.early_divergence,
+            found.diverging_pairs,
+        );
+        prop_assert_eq!(found, compare_one_by_one(&traces));
     }
 }
