@@ -185,21 +185,50 @@ pub fn score_selection(
     servers: &KnownServers,
 ) -> Selection {
     let mut selection = Selection::default();
-    for class in classes {
-        if calls.iter().any(|call| class.has(call, servers)) {
-            selection.counts.true_positives += 1;
-        } else {
-            selection.counts.false_negatives += 1;
-            selection.missed.push(class.name.clone());
-        }
-    }
-    for call in calls {
-        if !classes.iter().any(|class| class.has(call, servers)) {
-            selection.counts.false_positives += 1;
-            push_once(&mut selection.unexpected, call.full_id());
-        }
-    }
+    let mut unexpected = Vec::new();
+    selection.counts = count_selection(
+        classes,
+        calls,
+        servers,
+        |class| selection.missed.push(class.name.clone()),
+        |_, call| push_once(&mut unexpected, call.full_id()),
+    );
+    selection.unexpected = unexpected;
     selection
+}
+
+/// Applies the counting rule. Calls a function with each class that was not reached, and another one
+/// with each call that belongs to no class and its index.
+fn count_selection<'t>(
+    classes: &[Class],
+    calls: &'t [ToolCallView<'t>],
+    servers: &KnownServers,
+    mut missed: impl FnMut(&Class),
+    mut unexpected: impl FnMut(usize, &'t ToolCallView<'t>),
+) -> SelectionCounts {
+    let mut counts = SelectionCounts::default();
+    let mut reached = vec![false; classes.len()];
+    for (at, call) in calls.iter().enumerate() {
+        let mut is_expected = false;
+        for (class, reached) in classes.iter().zip(&mut reached) {
+            let has = class.has(call, servers);
+            is_expected |= has;
+            *reached |= has;
+        }
+        if !is_expected {
+            counts.false_positives += 1;
+            unexpected(at, call);
+        }
+    }
+    for (class, reached) in classes.iter().zip(reached) {
+        if reached {
+            counts.true_positives += 1;
+        } else {
+            counts.false_negatives += 1;
+            missed(class);
+        }
+    }
+    counts
 }
 
 /// The classes and tools that selections name, each once, in the order of the runs.
@@ -210,13 +239,34 @@ pub(crate) struct NamedTools {
 }
 
 impl NamedTools {
-    pub fn observe(&mut self, run: u64, selection: &Selection) {
-        for (at, name) in selection.missed.iter().enumerate() {
-            self.missed.add(run, at, name);
-        }
-        for (at, name) in selection.unexpected.iter().enumerate() {
-            self.unexpected.add(run, at, name);
-        }
+    /// Counts the selection of a run, and adds the names. Nothing is built for names that are known.
+    pub fn observe(
+        &mut self,
+        classes: &[Class],
+        run: &Run<'_>,
+        servers: &KnownServers,
+    ) -> SelectionCounts {
+        let Self { missed, unexpected } = self;
+        let mut missed_classes = 0;
+        let mut id = String::new();
+        count_selection(
+            classes,
+            &run.trace.tool_calls,
+            servers,
+            |class| {
+                missed.add(run.index, missed_classes, &class.name);
+                missed_classes += 1;
+            },
+            |at, call| {
+                id.clear();
+                if let Some(server) = &call.server {
+                    id.push_str(server);
+                    id.push('.');
+                }
+                id.push_str(call.name());
+                unexpected.add(run.index, at, &id);
+            },
+        )
     }
 
     pub fn merge(&mut self, other: Self) {
@@ -382,20 +432,21 @@ impl Gate for EqualFunctionSets {
         context: &Context<'_>,
         run: &Run<'_>,
     ) {
-        let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-        accumulator.counts = accumulator.counts.plus(selection.counts);
+        let counts = (accumulator.named).observe(&self.classes, run, context.servers);
+        accumulator.counts = accumulator.counts.plus(counts);
         accumulator.runs += 1;
-        accumulator.named.observe(run.index, &selection);
-        accumulator.rows.push(
-            run.index,
-            &SelectionRow {
-                true_positives: selection.counts.true_positives,
-                false_positives: selection.counts.false_positives,
-                false_negatives: selection.counts.false_negatives,
+        if accumulator.rows.are_kept() {
+            let calls = &run.trace.tool_calls;
+            let selection = score_selection(&self.classes, calls, context.servers);
+            let row = SelectionRow {
+                true_positives: counts.true_positives,
+                false_positives: counts.false_positives,
+                false_negatives: counts.false_negatives,
                 missed: &selection.missed,
                 unexpected: &selection.unexpected,
-            },
-        );
+            };
+            accumulator.rows.push(run.index, &row);
+        }
     }
 
     fn finish(&self, accumulator: SelectionAccumulator, _: &Context<'_>) -> Score {

@@ -151,21 +151,32 @@ fn penalty(waste: u64) -> f64 {
     1.0 / (1.0 + 0.5 * waste as f64)
 }
 
+/// The number of items that are compared one by one.
+const FEW: usize = 16;
+
 /// The positions where a sequence returns to an earlier item, and where it repeats the previous
 /// one.
 fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<usize>) {
+    // Few items are found faster one by one.
+    let mut few: Vec<T> = Vec::new();
     let mut seen = BTreeSet::new();
-    let mut before = None;
+    let mut before: Option<T> = None;
     let (mut backtracks, mut repeats) = (Vec::new(), Vec::new());
     for (index, item) in sequence.into_iter().enumerate() {
         if before.as_ref() == Some(&item) {
             repeats.push(index);
             continue;
         }
-        if seen.contains(&item) {
+        if few.contains(&item) || seen.contains(&item) {
             backtracks.push(index);
         }
-        seen.extend(before.replace(item));
+        if let Some(before) = before.replace(item) {
+            if few.len() < FEW {
+                few.push(before);
+            } else {
+                seen.insert(before);
+            }
+        }
     }
     (backtracks, repeats)
 }

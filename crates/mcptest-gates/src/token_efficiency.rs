@@ -381,8 +381,8 @@ impl Gate for TokenEfficiency {
         context: &Context<'_>,
         run: &Run<'_>,
     ) {
-        let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-        accumulator.counts = accumulator.counts.plus(selection.counts);
+        let counts = (accumulator.named).observe(&self.classes, run, context.servers);
+        accumulator.counts = accumulator.counts.plus(counts);
         let catalog = run.trace.catalog();
         if let Some(catalog) = catalog {
             let digest = Digest::of_values(catalog.iter().map(Tool::raw));
@@ -409,17 +409,18 @@ impl Gate for TokenEfficiency {
         };
         accumulator.without_cost += u64::from(known.is_none());
         accumulator.runs += 1;
-        accumulator.named.observe(run.index, &selection);
-        accumulator.rows.push(
-            run.index,
-            &EfficiencyRow {
-                f1: selection.counts.f1(),
-                correct_selections: selection.counts.true_positives,
+        if accumulator.rows.are_kept() {
+            let calls = &run.trace.tool_calls;
+            let selection = score_selection(&self.classes, calls, context.servers);
+            let row = EfficiencyRow {
+                f1: counts.f1(),
+                correct_selections: counts.true_positives,
                 cost: known,
                 missed: &selection.missed,
                 unexpected: &selection.unexpected,
-            },
-        );
+            };
+            accumulator.rows.push(run.index, &row);
+        }
     }
 
     fn finish(&self, accumulator: EfficiencyAccumulator, context: &Context<'_>) -> Score {

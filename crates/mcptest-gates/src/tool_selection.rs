@@ -42,8 +42,6 @@
 //! assert_eq!(median(&[1500, 1840, 1541, 1200]), Some(1520));
 //! ```
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -84,31 +82,22 @@ fn fraction(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 /// The middle of the values; of an even count, the mean of the middle two, rounded down.
 #[must_use]
 pub fn median(values: &[u64]) -> Option<u64> {
-    let mut counts = BTreeMap::new();
-    for value in values {
-        *counts.entry(*value).or_insert(0) += 1;
-    }
-    median_of_counts(&counts)
+    median_of(values.to_vec())
 }
 
-/// The median of values that are there this many times each.
-fn median_of_counts(counts: &BTreeMap<u64, u64>) -> Option<u64> {
-    let total: u64 = counts.values().sum();
-    let at = |mut position: u64| {
-        let found = counts.iter().find(|(_, count)| {
-            let here = position < **count;
-            position = position.saturating_sub(**count);
-            here
-        });
-        found.map(|(value, _)| *value)
-    };
-    let upper = at(total / 2)?;
-    if total % 2 == 1 {
-        return Some(upper);
+fn median_of(mut values: Vec<u64>) -> Option<u64> {
+    let is_odd = values.len() % 2 == 1;
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
     }
-    let lower = at(total / 2 - 1)?;
+    let (below, upper, _) = values.select_nth_unstable(middle);
+    if is_odd {
+        return Some(*upper);
+    }
+    let lower = below.iter().copied().max()?;
     // The mean is between the two, so it fits.
-    Some(lower + (upper - lower) / 2)
+    Some(lower + (*upper - lower) / 2)
 }
 
 /// The observed runs.
@@ -127,8 +116,8 @@ pub struct FloorAccumulator {
     largest: Option<u64>,
     /// Runs of which the tokens are unknown.
     without_tokens: FirstRuns,
-    /// The numbers of tokens, and how many runs have each.
-    tokens: BTreeMap<u64, u64>,
+    /// The known numbers of tokens.
+    tokens: Vec<u64>,
     runs: u64,
     /// Runs that missed the floor, and why.
     misses: FirstRuns<String>,
@@ -143,9 +132,7 @@ impl Accumulator for FloorAccumulator {
         self.over_budget += other.over_budget;
         self.largest = self.largest.max(other.largest);
         self.without_tokens.merge(other.without_tokens);
-        for (tokens, runs) in other.tokens {
-            *self.tokens.entry(tokens).or_insert(0) += runs;
-        }
+        self.tokens.extend(other.tokens);
         self.runs += other.runs;
         self.misses.merge(other.misses);
         self.rows.merge(other.rows);
@@ -344,7 +331,7 @@ impl Gate for ToolSelection {
         accumulator.over_budget += u64::from(within_budget == Some(false));
         accumulator.largest = accumulator.largest.max(tokens);
         match tokens {
-            Some(tokens) => *accumulator.tokens.entry(tokens).or_insert(0) += 1,
+            Some(tokens) => accumulator.tokens.push(tokens),
             None => accumulator.without_tokens.add(run.index, || ()),
         }
         accumulator.runs += 1;
@@ -363,12 +350,13 @@ impl Gate for ToolSelection {
         }
     }
 
-    fn finish(&self, accumulator: FloorAccumulator, context: &Context<'_>) -> Score {
+    fn finish(&self, mut accumulator: FloorAccumulator, context: &Context<'_>) -> Score {
         let (total, selected) = (accumulator.runs, accumulator.selected);
         // Figures over part of the runs would look like figures over all of them.
         let all_known = accumulator.without_tokens.count() == 0;
         let budget_known = all_known || self.max_total_tokens.is_none();
-        let tokens_median = median_of_counts(&accumulator.tokens).filter(|_| all_known);
+        let tokens = std::mem::take(&mut accumulator.tokens);
+        let tokens_median = median_of(tokens).filter(|_| all_known);
         let tokens_max = accumulator.largest.filter(|_| all_known);
 
         let rate = Rate::from_number(&self.min_selection_rate);

@@ -161,6 +161,10 @@ impl Comparison<'_> {
         if expected == 0 && !self.plan.mode.forbids_calls_when_empty() {
             return 0;
         }
+        let is_any_order = matches!(self.plan.mode, Mode::Unordered | Mode::Superset);
+        if is_any_order && self.first_come() {
+            return 0;
+        }
         let matched = |assignment: Assignment| assignment.iter().flatten().count();
         match self.plan.mode {
             Mode::Strict => {
@@ -237,6 +241,17 @@ impl Comparison<'_> {
         let both = self.plan.calls.len().min(self.trace.tool_calls.len());
         (count <= both && (0..count).all(|index| self.fits(index, index)))
             .then(|| (0..count).map(Some).collect())
+    }
+
+    /// Returns true if every expected call finds a recorded one when each takes the first that fits.
+    fn first_come(&self) -> bool {
+        let recorded = self.trace.tool_calls.len();
+        let mut taken = vec![false; recorded];
+        (0..self.plan.calls.len()).all(|index| {
+            let mut free = (0..recorded).filter(|call| !taken[*call]);
+            let found = free.find(|call| self.fits(index, *call));
+            found.map(|call| taken[call] = true).is_some()
+        })
     }
 
     /// A largest assignment of expected calls to recorded ones that keeps their order.
