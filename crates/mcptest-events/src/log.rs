@@ -115,6 +115,86 @@ pub fn record_range(line: &str) -> Option<Range<usize>> {
     (start < end).then_some(start..end)
 }
 
+/// Checks a JSON document that is written piece by piece, in little memory.
+pub struct CleanCheck<'r> {
+    redactor: &'r Redactor,
+    /// The text since the last cut, which is never inside a string.
+    text: Vec<u8>,
+    is_clean: bool,
+}
+
+/// The size of text that is checked at a time.
+const CHECKED: usize = 256 << 10;
+
+impl<'r> CleanCheck<'r> {
+    /// Checks for the secrets that a redactor knows.
+    #[must_use]
+    pub fn new(redactor: &'r Redactor) -> Self {
+        Self {
+            redactor,
+            text: Vec::new(),
+            is_clean: true,
+        }
+    }
+
+    /// Returns true if no string of the document contains a secret.
+    #[must_use]
+    pub fn finish(mut self) -> bool {
+        let end = self.text.len();
+        self.check(end);
+        self.is_clean
+    }
+
+    fn check(&mut self, end: usize) {
+        let text = std::str::from_utf8(&self.text[..end]);
+        self.is_clean &= text.is_ok_and(|text| is_clean_json(text, self.redactor));
+        self.text.drain(..end);
+    }
+
+    /// The end of the last string that is complete, and of the text after it.
+    fn cut(&self) -> usize {
+        let (mut at, mut cut) = (0, 0);
+        while let Some(quote) = memchr::memchr(b'"', &self.text[at..]) {
+            cut = at + quote;
+            let Some(end) = end_of_string(&self.text, cut + 1) else {
+                return cut;
+            };
+            at = end + 1;
+        }
+        self.text.len().max(cut)
+    }
+}
+
+impl std::io::Write for CleanCheck<'_> {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        if self.is_clean {
+            self.text.extend_from_slice(text);
+            if self.text.len() >= CHECKED {
+                let cut = self.cut();
+                self.check(cut);
+            }
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The closing quote of a string whose text begins at a place, if it is there.
+fn end_of_string(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut end = start;
+    loop {
+        end = plain_end(bytes, end);
+        match bytes.get(end)? {
+            b'\\' => end += 2,
+            b'"' => return Some(end),
+            _ => end += 1,
+        }
+    }
+}
+
 /// Returns true if no string of a JSON document contains a secret.
 #[must_use]
 pub fn is_clean_json(json: &str, redactor: &Redactor) -> bool {

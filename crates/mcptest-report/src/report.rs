@@ -12,7 +12,7 @@ use mcptest_trace::verdict::{ErrorKind, Verdict};
 use crate::broken_lines::BrokenLines;
 use crate::exit_code::ExitCode;
 use crate::model::{RunTiming, Shard};
-use crate::store::{RecordRange, RunStore, StoreError, parse_record};
+use crate::store::{RecordRange, RunStore, StoreError, parse_record, parse_without_trace};
 
 /// The report of an invocation.
 #[derive(Debug, Clone)]
@@ -470,6 +470,20 @@ impl TestReport {
         let mut buffer = Vec::new();
         let text = self.record_text(run, &mut buffer)?;
         parse_record(text).map_err(|error| StoreError::Damaged(error.to_string()))
+    }
+
+    /// Fetches the record of a run for a reporter that shows its assertions, its error, and the words
+    /// of servers. The trace is left out if servers said nothing.
+    pub(crate) fn details(&self, run: &RunRow) -> Result<RunRecord, StoreError> {
+        let mut buffer = Vec::new();
+        let text = self.record_text(run, &mut buffer)?;
+        // The words are those of failed calls, of the only call of a direct test, and of stderr.
+        let is_silent = self.kind == Kind::Agent && run.calls != 1 && run.errors == 0;
+        let record = match is_silent && !text.contains("\"stderr\"") {
+            true => parse_without_trace(text),
+            false => parse_record(text),
+        };
+        record.map_err(|error| StoreError::Damaged(error.to_string()))
     }
 
     /// Fetches the JSON text of a run's record.

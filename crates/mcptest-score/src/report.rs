@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcptest_events::CaseId;
-use mcptest_events::log::redact_json;
+use mcptest_events::log::{CleanCheck, redact_json};
 use mcptest_redact::redact::Redactor;
 use mcptest_report::{Report, RunRow, RunStore, ScoredRow, TestReport};
 use mcptest_runner::{BrokenLine, BrokenLines, Scored, ScoredCase, ScoredRun};
@@ -99,9 +99,34 @@ fn row(run: &ScoredRun, numbered: bool) -> RunRow {
     row.into()
 }
 
+/// Returns true if a gate's outcome has no secrets. Its detail may be large, so it is checked piece
+/// by piece.
+fn is_clean(gate: &GateOutcome, redactor: &Redactor) -> bool {
+    let GateOutcome {
+        values,
+        detail,
+        assertions,
+        summary,
+        findings,
+        advisories,
+        no_evidence,
+        ..
+    } = gate;
+    let mut check = CleanCheck::new(redactor);
+    redactor.is_clean_in(&(
+        values,
+        assertions,
+        summary,
+        findings,
+        advisories,
+        no_evidence,
+    )) && detail.write_to(&mut check).is_ok()
+        && check.finish()
+}
+
 /// A gate's outcome without secrets.
 fn redacted(gate: GateOutcome, redactor: &Redactor) -> GateOutcome {
-    if redactor.is_clean_in(&gate) {
+    if is_clean(&gate, redactor) {
         return gate;
     }
     let json = serde_json::to_string(&gate).unwrap_or_default();

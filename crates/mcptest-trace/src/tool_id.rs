@@ -55,6 +55,8 @@ pub fn full_id(server: Option<&str>, name: &str) -> String {
 #[must_use]
 pub fn matches(written: &str, server: Option<&str>, name: &str, servers: &KnownServers) -> bool {
     let is_full_id = match server {
+        // Most names differ in length, which is found out first.
+        Some(server) if written.len() != server.len() + 1 + name.len() => false,
         Some(server) => written
             .strip_prefix(server)
             .and_then(|rest| rest.strip_prefix('.'))

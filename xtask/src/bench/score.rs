@@ -1,8 +1,8 @@
 //! Scoring recorded traces: a long JSON Lines file through `mcptest score`, with the default
-//! reporter and with `json`, beside a program that parses the same file with serde_json, line by
-//! line, and does nothing else. All are whole processes, from their start to their end; they
-//! alternate. The figures are traces per second of CPU time, which other work on the machine hardly
-//! changes, and the peak of memory.
+//! reporter and with `json`, beside programs that parse the same file line by line with serde_json
+//! and with sonic-rs and do nothing else, and a plain Python loop that computes the same scores. All
+//! are whole processes, from their start to their end; they alternate. The figures are traces per
+//! second of CPU time, which other work on the machine hardly changes, and the peak of memory.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use anyhow::Result;
 use mcptest_numbers::random::SplitMix64;
 use serde_json::json;
 
-use super::figures::{Bound, Options, Target, Usage, conclude, measure, median};
+use super::figures::{Bound, Options, Target, Usage, conclude, measure, median, median_ratio};
 use crate::workspace::{self, Profile};
 
 const TRACES: u64 = 100_000;
@@ -19,6 +19,12 @@ const TRACES: u64 = 100_000;
 const MAX_MIB: f64 = 64.0;
 /// The most CPU time that scoring may take, as a multiple of that of bare parsing into values.
 const MAX_RATIO: f64 = 1.5;
+/// The least rate of scoring, as a multiple of that of parsing with sonic-rs.
+const MIN_OF_SONIC: f64 = 0.6;
+/// The least rate of scoring, as a multiple of that of the Python loop.
+const MIN_OF_PYTHON: f64 = 4.0;
+/// The Python loop.
+const PYTHON_LOOP: &str = include_str!("plain_loop.py");
 /// The tools that each run calls.
 const TOOLS: [&str; 10] = [
     "search",
@@ -73,7 +79,9 @@ pub fn run(options: Options) -> Result<bool> {
     let scratch = tempfile::tempdir()?;
     let [suite, file, report] =
         ["suite.yml", "traces.jsonl", "report.json"].map(|name| scratch.path().join(name));
+    let python_loop = scratch.path().join("plain_loop.py");
     std::fs::write(&suite, SUITE)?;
+    std::fs::write(&python_loop, PYTHON_LOOP)?;
     let text = trace_lines(traces);
     std::fs::write(&file, &text)?;
     let mib = text.len() >> 20;
@@ -89,22 +97,45 @@ pub fn run(options: Options) -> Result<bool> {
     ];
     let mut with_json = scoring.to_vec();
     with_json.extend([Path::new("--reporter"), Path::new(&to_json)]);
-    let parsing = [yardstick.as_path(), &file];
-    let (mut parsed, mut scored, mut reported) = (Vec::new(), Vec::new(), Vec::new());
+    let parsing = |parser: &'static str| [yardstick.as_path(), Path::new(parser), &file];
+    let in_python = [Path::new("python3"), &python_loop, &file];
+    let mut usages: [Vec<Usage>; 5] = Default::default();
     // The first round warms the caches of the disk.
     for round in 0..=rounds {
-        let usages = [measure(&parsing)?, measure(&scoring)?, measure(&with_json)?];
+        let measured = [
+            measure(&parsing("serde"))?,
+            measure(&parsing("sonic"))?,
+            measure(&in_python)?,
+            measure(&scoring)?,
+            measure(&with_json)?,
+        ];
         if round > 0 {
-            parsed.push(usages[0]);
-            scored.push(usages[1]);
-            reported.push(usages[2]);
+            for (usages, usage) in usages.iter_mut().zip(measured) {
+                usages.push(usage);
+            }
         }
     }
-    let rows = [
-        ("serde_json, parsing only", Row::of(&parsed, traces)),
-        ("mcptest score", Row::of(&scored, traces)),
-        ("mcptest score, json", Row::of(&reported, traces)),
+    let names = [
+        "serde_json, parsing only",
+        "sonic-rs, parsing only",
+        "Python, the same scores",
+        "mcptest score",
+        "mcptest score, json",
     ];
+    let [serde, sonic, python, score, with_json] = usages.each_ref();
+    let ratio = |to: &[Usage]| {
+        let rate = |usages: &[Usage]| {
+            usages
+                .iter()
+                .map(|one| 1.0 / one.cpu_s.max(0.001))
+                .collect()
+        };
+        let (ours, theirs): (Vec<f64>, Vec<f64>) = (rate(score), rate(to));
+        median_ratio(&ours, &theirs)
+    };
+    let (of_sonic, of_python) = (ratio(sonic), ratio(python));
+    let rows = [serde, sonic, python, score, with_json].map(|usages| Row::of(usages, traces));
+    let rows: Vec<(&str, Row)> = names.into_iter().zip(rows).collect();
     if !options.json {
         println!("{traces} traces, {mib} MiB");
         println!(
@@ -118,11 +149,22 @@ pub fn run(options: Options) -> Result<bool> {
             );
         }
     }
-    let [parse, score, with_json] = rows.map(|(_, row)| row);
+    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+    let [parse, sonic, python, score, with_json] = rows.as_slice() else {
+        anyhow::bail!("there is a row for each program");
+    };
     let figures = json!({
         "traces": traces, "mib": mib, "rounds": rounds,
-        "parse": parse.figures(), "score": score.figures(), "score_json": with_json.figures(),
+        "parse": parse.figures(), "sonic": sonic.figures(), "python": python.figures(),
+        "score": score.figures(), "score_json": with_json.figures(),
+        "of_sonic": of_sonic, "of_python": of_python,
     });
+    let at_least = |what: &str, value: f64, least: f64| Bound {
+        what: what.to_owned(),
+        value,
+        target: Target::AtLeast(least),
+        unit: "x",
+    };
     let at_most = |what: &str, value: f64, most: f64, unit: &'static str| Bound {
         what: what.to_owned(),
         value,
@@ -130,6 +172,16 @@ pub fn run(options: Options) -> Result<bool> {
         unit,
     };
     let bounds = [
+        at_least(
+            "rate of scoring over that of sonic-rs",
+            of_sonic,
+            MIN_OF_SONIC,
+        ),
+        at_least(
+            "rate of scoring over that of Python",
+            of_python,
+            MIN_OF_PYTHON,
+        ),
         at_most(
             "CPU time of scoring over that of parsing",
             score.cpu_s / parse.cpu_s,

@@ -216,3 +216,36 @@ proptest! {
         prop_assert_eq!(is_clean_json(&value.to_string(), &redactor), redactor.is_clean_in(&value));
     }
 }
+
+#[test]
+fn a_document_is_checked_piece_by_piece() {
+    use std::io::Write as _;
+
+    let redactor = Redactor::new(["hunter2-secret".to_owned()]);
+    let filler = format!("[{}1]", r#"{"a":"x\"y\\","b":[1,null]},"#.repeat(40_000));
+    for (document, is_clean) in [
+        (filler.clone(), true),
+        (
+            format!(r#"{{"rows":{filler},"last":"a hunter2-secret"}}"#),
+            false,
+        ),
+        (
+            format!(r#"{{"first":"hunter2-secret","rows":{filler}}}"#),
+            false,
+        ),
+        (r#"{"a":"hunter2\u002dsecret"}"#.to_owned(), false),
+    ] {
+        for size in [7, 1 << 20] {
+            let mut check = CleanCheck::new(&redactor);
+            for piece in document.as_bytes().chunks(size) {
+                check.write_all(piece).unwrap();
+            }
+            assert_eq!(
+                check.finish(),
+                is_clean,
+                "{size} {}",
+                &document[..40.min(document.len())]
+            );
+        }
+    }
+}

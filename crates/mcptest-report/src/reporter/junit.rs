@@ -277,7 +277,7 @@ fn write_attempts(
         return Ok(());
     }
     for row in test.runs.iter().filter(|run| run.verdict() == verdict) {
-        let run = test.record(row)?;
+        let run = test.details(row)?;
         let mut text = Head::default();
         pretty::write_run_details(&mut text, &run, Style::default())?;
         let kind = run
@@ -326,7 +326,7 @@ fn reason_of_run(test: &TestReport, run: &RunRow) -> Result<Option<String>, Rend
     if !run.has_details() {
         return Ok(None);
     }
-    let record = test.record(run)?;
+    let record = test.details(run)?;
     if let Some(error) = &record.error {
         return Ok(Some(format!("{}: {}", record.name, error.message)));
     }

@@ -213,7 +213,7 @@ pub(super) fn write_test(
         let mut name = test.row_name(run);
         let mut facts = facts(test.kind, std::slice::from_ref(run), style);
         let record = match run.has_details() {
-            true => Some(test.record(run)?),
+            true => Some(test.details(run)?),
             false => None,
         };
         let error = record.as_ref().and_then(|record| record.error.as_ref());
@@ -222,7 +222,7 @@ pub(super) fn write_test(
             facts.clear();
             let mut last = None;
             while let Some(next) = runs.peek().filter(|next| next.error() == run.error()) {
-                if test.record(next)?.error.as_ref() != Some(error) {
+                if test.details(next)?.error.as_ref() != Some(error) {
                     break;
                 }
                 last = runs.next();
