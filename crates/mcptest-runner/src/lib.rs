@@ -64,6 +64,6 @@ pub use shard::{Candidate, ShardError, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
 pub use tool_names::warn_of_unknown_tools;
 pub use trace_file::{
-    BrokenLine, BrokenLines, COMPRESSED, MAX_BROKEN_PLACES, TRACE_ENDINGS, TraceFileError,
-    each_trace, read_traces, trace_files,
+    BrokenLine, BrokenLines, COMPRESSED, ForeignFormat, FormatSetting, MAX_BROKEN_PLACES,
+    TRACE_ENDINGS, TraceFileError, each_trace, read_traces, trace_files,
 };

@@ -11,9 +11,10 @@ use super::{FilterArgs, ReportArgs, TraceArgs};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A trace file is one JSON object, an array of them, JSON Lines, or a cassette; `-` is standard input.
-Files that are compressed with gzip or Zstandard are decompressed. Of a folder, all *.json, *.jsonl
-and *.ndjson files are read, also with .gz or .zst, in the order of their names (run-2 comes before
-run-10) and without hidden ones.
+Files of other tools (messages of providers, spans, sessions of coding agents, results of benchmarks)
+are recognised by their content. Files that are compressed with gzip or Zstandard are decompressed.
+Of a folder, all *.json, *.jsonl, *.ndjson and *.eval files are read, also with .gz or .zst, in the
+order of their names (run-2 comes before run-10) and without hidden ones.
 
 A line of JSON Lines that is not a trace is reported with its place, counted and skipped; then the
 exit code is never 0, and 3 if nothing else failed. With --strict, it is an error (exit code 2).
@@ -26,6 +27,7 @@ Examples:
   mcptest score suite.yml --trace run1.json run2.json
   mcptest score suite.yml --trace traces.jsonl --reporter json
   mcptest score suite.yml --trace runs/ 'more/**/*.jsonl.gz' --threads 8
+  mcptest score suite.yml --trace sessions/ --format claude-code --test 'fixes the bug'
   mcptest score suite.yml --trace day-1/ --partial day-1.part
   mcptest report merge day-*.part --output report.json
   other-tool | mcptest score suite.yml --test 'weather selection' --trace -")]
@@ -35,6 +37,13 @@ pub struct ScoreArgs {
     /// Skip assertions with `llm-judge` and `llm-jury`, even if the traces contain judgements.
     #[arg(long)]
     pub no_judges: bool,
+    /// Format of all trace files, instead of the one that each file shows: `native`, `openai-chat`,
+    /// `otel`, … (see `docs/reference/trace-formats.md`).
+    #[arg(long, value_name = "NAME", conflicts_with = "map")]
+    pub format: Option<String>,
+    /// A file that describes a home-made format of all trace files by JSON pointers.
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
     /// Treat a broken line in a trace file as an error.
     #[arg(long)]
     pub strict: bool,

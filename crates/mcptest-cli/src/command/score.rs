@@ -1,9 +1,11 @@
 //! `mcptest score`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use mcptest_formats::Map;
 use mcptest_report::{ExitCode, Redactor, Spool};
-use mcptest_runner::{Filter, ScoreSettings, TraceInput};
+use mcptest_runner::{Filter, FormatSetting, ScoreSettings, TraceInput};
 use mcptest_suite::{Loaded, Purpose};
 use mcptest_trace::trace::Trace;
 use mcptest_yaml::Diagnostics;
@@ -11,7 +13,7 @@ use mcptest_yaml::Diagnostics;
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::{secrets, suites};
+use crate::{files, secrets, suites};
 
 pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
@@ -26,6 +28,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         summary: args.summary,
         strict: args.strict,
         threads: args.threads,
+        format: format(args)?,
     };
     let files = trace_files(&args.traces.trace)?;
     let inputs: Vec<TraceInput<'_>> = files.into_iter().map(TraceInput::File).collect();
@@ -48,6 +51,19 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     output.report(&reporters, &report)?;
     Ok(report.exit_code)
+}
+
+/// The format of the trace files.
+fn format(args: &ScoreArgs) -> Result<FormatSetting, Failure> {
+    if let Some(name) = &args.format {
+        return Ok(FormatSetting::named(name).map_err(|error| error.to_string())?);
+    }
+    let Some(path) = &args.map else {
+        return Ok(FormatSetting::Detect);
+    };
+    let bytes = std::fs::read(path).map_err(|error| files::unreadable(path, &error))?;
+    let map = Map::load(&path.display().to_string(), &bytes)?;
+    Ok(FormatSetting::Map(Arc::new(map)))
 }
 
 /// Writes a partial result.

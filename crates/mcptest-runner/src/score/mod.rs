@@ -27,7 +27,7 @@ pub use numbering::ScoredRun;
 pub use partial::{PARTIAL_FORMAT, PartOf, Partial, PartialError, merge_partials};
 
 use crate::plan::Filter;
-use crate::trace_file::{BrokenLines, ReadSettings, TraceFileError};
+use crate::trace_file::{BrokenLines, FormatSetting, ReadSettings, TraceFileError};
 
 /// The selection and the treatment of traces.
 #[derive(Debug, Clone, Default)]
@@ -45,16 +45,19 @@ pub struct ScoreSettings {
     pub summary: bool,
     /// A broken line of a file is an error. Otherwise it is skipped and counted.
     pub strict: bool,
+    /// The format of the files.
+    pub format: FormatSetting,
     /// The number of threads that score traces. Default: one for each core.
     pub threads: Option<NonZeroUsize>,
 }
 
 impl ScoreSettings {
-    fn reading(&self) -> ReadSettings {
+    fn reading(&self) -> ReadSettings<'_> {
         let default = ReadSettings::default();
         ReadSettings {
             threads: self.threads.map_or(default.threads, NonZeroUsize::get),
             strict: self.strict,
+            format: self.format.as_format(),
             ..default
         }
     }
@@ -215,5 +218,5 @@ pub fn score_partial(
     settings: &ScoreSettings,
     part: Option<PartOf>,
 ) -> Result<Partial, ScoreError> {
-    stream::score_partial(suite, inputs, settings, resolved, part)
+    partial::score_partial(suite, inputs, settings, resolved, part)
 }

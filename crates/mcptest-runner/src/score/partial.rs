@@ -19,8 +19,9 @@ use mcptest_suite::{ResolvedSuite, Suite};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::stream::{Group, Groups, Scorer};
-use super::{ScoreError, ScoreSettings, Scored};
+use super::numbering::{RunKey, part_and_place};
+use super::stream::{self, Group, Groups, Merger, Scorer};
+use super::{ScoreError, ScoreSettings, Scored, TraceInput};
 use crate::plan::Filter;
 use crate::trace_file::{BrokenLine, BrokenLines, natural_order};
 use crate::verdicts::{CaseTally, TallyFacts};
@@ -255,15 +256,50 @@ impl Partial {
 }
 
 /// The facts of a partial result besides its runs.
-pub(super) struct PartialFacts {
+struct PartialFacts {
     pub suite: ResolvedSuite,
     pub part: Option<PartOf>,
     pub sources: Vec<String>,
     pub broken: BrokenLines,
 }
 
+/// Scores a part of the traces.
+pub(super) fn score_partial(
+    suite: &Suite,
+    inputs: Vec<TraceInput<'_>>,
+    settings: &ScoreSettings,
+    resolved: ResolvedSuite,
+    part: Option<PartOf>,
+) -> Result<Partial, ScoreError> {
+    let settings = ScoreSettings {
+        summary: true,
+        all_records: false,
+        ..settings.clone()
+    };
+    let (servers, redactor) = (suite.known_servers(), Redactor::default());
+    let scorer = Scorer::new(suite, &settings, &servers, &redactor)?;
+    let mut nothing = |_: &[u8]| Ok(0);
+    let mut merger = Merger::new(&mut nothing);
+    stream::read(inputs, &settings, &scorer, &mut merger)?;
+    merger.check(&scorer)?;
+    let facts = PartialFacts {
+        suite: resolved,
+        part,
+        sources: std::mem::take(&mut merger.sources),
+        broken: std::mem::take(&mut merger.broken),
+    };
+    let parts = std::mem::take(&mut merger.parts);
+    let place = |key: u64| {
+        let (part, place) = part_and_place(key);
+        let at = parts.partition_point(|(number, ..)| *number <= part);
+        let (_, source, before) = parts[at.saturating_sub(1)];
+        (source, before + place)
+    };
+    Ok(partial(facts, &settings, merger.groups(), place))
+}
+
 /// Makes a partial result of groups.
-pub(super) fn partial(
+fn partial(
     facts: PartialFacts,
     settings: &ScoreSettings,
     groups: Groups<'_>,
@@ -508,7 +544,7 @@ fn read_group<'a>(
     group.totals = saved.totals;
     let keys = saved.runs.iter().zip(ranks);
     group.keys = keys
-        .map(|(run, rank)| super::numbering::RunKey {
+        .map(|(run, rank)| RunKey {
             key: *rank,
             run: run.0,
         })

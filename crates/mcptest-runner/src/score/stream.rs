@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use mcptest_events::{CaseId, Kind, RunTotals};
 use mcptest_redact::redact::Redactor;
-use mcptest_suite::{ResolvedSuite, Suite};
+use mcptest_suite::Suite;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::TraceView;
 use mcptest_trace::verdict::Verdict;
 
 use super::matching::{Match, Tests, model_order};
-use super::numbering::{self, RunKey, ScoredRun, part_and_place, provisional};
-use super::partial::{self, PartOf, Partial, PartialFacts};
+use super::numbering::{self, RunKey, ScoredRun, provisional};
 use super::record::encode_record;
 use super::tool_names::NameTally;
 use super::{ScoreError, ScoreSettings, Scored, ScoredCase, Store, TraceInput};
@@ -33,42 +32,8 @@ pub(super) fn score(
     })
 }
 
-/// Scores a part of the traces.
-pub(super) fn score_partial(
-    suite: &Suite,
-    inputs: Vec<TraceInput<'_>>,
-    settings: &ScoreSettings,
-    resolved: ResolvedSuite,
-    part: Option<PartOf>,
-) -> Result<Partial, ScoreError> {
-    let settings = ScoreSettings {
-        summary: true,
-        all_records: false,
-        ..settings.clone()
-    };
-    let (servers, redactor) = (suite.known_servers(), Redactor::default());
-    let scorer = Scorer::new(suite, &settings, &servers, &redactor)?;
-    let mut nothing = |_: &[u8]| Ok(0);
-    let mut merger = Merger::new(&mut nothing);
-    read(inputs, &settings, &scorer, &mut merger)?;
-    merger.check(&scorer)?;
-    let facts = PartialFacts {
-        suite: resolved,
-        part,
-        sources: std::mem::take(&mut merger.sources),
-        broken: std::mem::take(&mut merger.broken),
-    };
-    let parts = std::mem::take(&mut merger.parts);
-    let place = |key: u64| {
-        let (part, place) = part_and_place(key);
-        let at = parts.partition_point(|(number, ..)| *number <= part);
-        let (_, source, before) = parts[at.saturating_sub(1)];
-        (source, before + place)
-    };
-    Ok(partial::partial(facts, &settings, merger.groups(), place))
-}
-
-fn read<'a>(
+/// Reads all inputs and adds their parts.
+pub(super) fn read<'a>(
     inputs: Vec<TraceInput<'_>>,
     settings: &ScoreSettings,
     scorer: &Scorer<'a>,
@@ -321,7 +286,7 @@ impl<'a> Groups<'a> {
 }
 
 /// Merges the parts of the traces, in their order.
-struct Merger<'a, 's> {
+pub(super) struct Merger<'a, 's> {
     store: Store<'s>,
     /// Groups of neighbouring parts, with the number of parts in each. Merging equals, as a binary
     /// counter does, keeps the sum of all merges small.
@@ -331,17 +296,17 @@ struct Merger<'a, 's> {
     /// The first trace without a test: its position and the test that it names.
     unmatched: Option<(u64, Option<String>)>,
     store_error: Option<io::Error>,
-    broken: BrokenLines,
+    pub broken: BrokenLines,
     /// The names of the inputs.
-    sources: Vec<String>,
+    pub sources: Vec<String>,
     /// The parts: number, input, and the number of traces of the input before it.
-    parts: Vec<(u64, u32, u64)>,
+    pub parts: Vec<(u64, u32, u64)>,
     /// The number of traces of the input so far.
     in_source: u64,
 }
 
 impl<'a, 's> Merger<'a, 's> {
-    fn new(store: Store<'s>) -> Self {
+    pub fn new(store: Store<'s>) -> Self {
         Self {
             store,
             pending: Vec::new(),
@@ -366,7 +331,7 @@ impl<'a, 's> Merger<'a, 's> {
     }
 
     /// Returns the error that was found while parts were added.
-    fn check(&mut self, scorer: &Scorer<'_>) -> Result<(), ScoreError> {
+    pub fn check(&mut self, scorer: &Scorer<'_>) -> Result<(), ScoreError> {
         if let Some((position, named)) = self.unmatched.take() {
             return Err(scorer.tests.unmatched(position, named.as_deref()));
         }
@@ -428,7 +393,7 @@ impl<'a, 's> Merger<'a, 's> {
         (self.store)(records)
     }
 
-    fn groups(self) -> Groups<'a> {
+    pub fn groups(self) -> Groups<'a> {
         let mut pending = self.pending.into_iter().map(|(_, groups)| groups);
         let mut all = pending.next().unwrap_or_default();
         pending.for_each(|groups| all.merge(groups));

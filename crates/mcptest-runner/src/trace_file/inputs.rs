@@ -11,7 +11,7 @@ use glob::MatchOptions;
 use super::TraceFileError;
 
 /// The endings of the files that are read of a folder, each also with one of [`COMPRESSED`].
-pub const TRACE_ENDINGS: [&str; 3] = ["json", "jsonl", "ndjson"];
+pub const TRACE_ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "eval"];
 /// The endings of compressed files.
 pub const COMPRESSED: [&str; 2] = ["gz", "zst"];
 /// Folders nested deeper than this are an error: links may form a circle.

@@ -13,6 +13,7 @@ mod blocks;
 mod broken;
 mod decompress;
 mod each;
+mod foreign;
 mod inputs;
 mod sequence;
 
@@ -20,6 +21,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use mcptest_formats::FormatError;
 use mcptest_trace::parallel;
 use mcptest_trace::trace::{self, Trace, TraceSyntaxError, TraceView};
 
@@ -28,6 +30,8 @@ use broken::Flaw;
 pub use broken::{BrokenLine, BrokenLines, MAX_BROKEN_PLACES};
 use decompress::Decompressed;
 pub use each::each_trace;
+use foreign::{ForeignFile, Source};
+pub use foreign::{ForeignFormat, FormatSetting, TraceFormat};
 pub(crate) use inputs::natural_order;
 pub use inputs::{COMPRESSED, TRACE_ENDINGS, trace_files};
 
@@ -109,6 +113,14 @@ pub enum TraceFileError {
         /// The form that is expected.
         advice: &'static str,
     },
+    /// The file is of an unknown format, or not of the format that it is read as.
+    #[error("{name}: {error}")]
+    Format {
+        /// The file.
+        name: String,
+        /// The problem.
+        error: Box<FormatError>,
+    },
     /// The file is a damaged cassette. The message has the name.
     #[error("{0}")]
     Cassette(String),
@@ -135,7 +147,7 @@ fn reason(error: &io::Error) -> String {
 }
 
 /// Reads the traces of a file (`-` is standard input): one object, an array, JSON Lines, or a
-/// cassette; also compressed.
+/// cassette, or a file of another tool; also compressed.
 ///
 /// # Errors
 /// The first error of the file, with its place.
@@ -194,21 +206,24 @@ pub(crate) enum Step<P> {
 
 /// The settings for reading a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ReadSettings {
+pub(crate) struct ReadSettings<'a> {
     /// The number of threads that work on traces.
     pub threads: usize,
     /// A broken line is an error.
     pub strict: bool,
     /// The least size of a block.
     pub block: usize,
+    /// The format of the file.
+    pub format: TraceFormat<'a>,
 }
 
-impl Default for ReadSettings {
+impl Default for ReadSettings<'_> {
     fn default() -> Self {
         Self {
             threads: parallel::threads().min(MAX_THREADS),
             strict: false,
             block: BLOCK,
+            format: TraceFormat::Detect,
         }
     }
 }
@@ -221,7 +236,7 @@ impl Default for ReadSettings {
 /// line. Parts before it have been taken.
 pub(crate) fn fold_traces<F: Fold>(
     path: &Path,
-    settings: ReadSettings,
+    settings: ReadSettings<'_>,
     fold: &F,
     number: &mut u64,
     take: impl FnMut(Step<F::Part>),
@@ -240,7 +255,7 @@ pub(crate) fn fold_traces<F: Fold>(
 pub(crate) fn fold_input<F: Fold>(
     name: &str,
     input: impl Read,
-    settings: ReadSettings,
+    settings: ReadSettings<'_>,
     fold: &F,
     number: &mut u64,
     mut take: impl FnMut(Step<F::Part>),
@@ -252,6 +267,26 @@ pub(crate) fn fold_input<F: Fold>(
     let input = Decompressed::new(input).map_err(unreadable)?;
     let mut blocks = Blocks::new(input, settings.block, name);
     let mut first = blocks.first()?;
+    let format = match settings.format {
+        TraceFormat::Detect => foreign::detect(name, &mut blocks, &mut first)?,
+        format => format,
+    };
+    let source = match format {
+        TraceFormat::Foreign(reader) => Some(Source::Reader(reader)),
+        TraceFormat::Map(map) => Some(Source::Map(map)),
+        TraceFormat::Detect | TraceFormat::Native => None,
+    };
+    if let Some(source) = source {
+        let file = ForeignFile {
+            name,
+            source,
+            settings,
+            fold,
+            number,
+            take: &mut take,
+        };
+        return file.read(&mut blocks, first);
+    }
     if is_sequence(&first) {
         if first.starts_with(BYTE_ORDER_MARK) {
             first.drain(..BYTE_ORDER_MARK.len());

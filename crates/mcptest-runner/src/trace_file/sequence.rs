@@ -21,7 +21,7 @@ const MAX_HOPELESS: u64 = 1000;
 /// The state of reading a sequence.
 pub(super) struct Sequence<'a, F: Fold, T> {
     name: &'a str,
-    settings: ReadSettings,
+    settings: ReadSettings<'a>,
     fold: &'a F,
     number: &'a mut u64,
     take: &'a mut T,
@@ -50,7 +50,7 @@ struct Worked<P> {
 impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
     pub fn new(
         name: &'a str,
-        settings: ReadSettings,
+        settings: ReadSettings<'a>,
         fold: &'a F,
         number: &'a mut u64,
         take: &'a mut T,

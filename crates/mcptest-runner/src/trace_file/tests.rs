@@ -5,7 +5,7 @@ use super::*;
 /// The traces and the broken lines, or the error as text.
 type Reading = Result<(Vec<Trace>, Vec<BrokenLine>), String>;
 
-fn read_with(input: impl Read, settings: ReadSettings) -> Reading {
+fn read_with(input: impl Read, settings: ReadSettings<'_>) -> Reading {
     let (mut traces, mut broken) = (Vec::new(), Vec::new());
     let take = |step| match step {
         Step::Part(part) => traces.extend(part),
@@ -18,11 +18,12 @@ fn read_with(input: impl Read, settings: ReadSettings) -> Reading {
     }
 }
 
-fn settings(threads: usize, block: usize, strict: bool) -> ReadSettings {
+fn settings(threads: usize, block: usize, strict: bool) -> ReadSettings<'static> {
     ReadSettings {
         threads,
         strict,
         block,
+        format: TraceFormat::Native,
     }
 }
 

@@ -336,3 +336,57 @@ fn issue_11_a_partial_result_after_a_broken_line() {
     );
     assert_eq!(wrong.code, 2);
 }
+
+#[test]
+fn issue_11_traces_of_other_tools_are_recognised() {
+    let chat = r#"[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "a", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"}, {"role": "assistant", "content": "Done."}]"#;
+    let own = "{\"steps\": [{\"tool\": \"a\"}]}\nnonsense\n{\"steps\": [{\"tool\": \"b\"}]}\n";
+    let dir = folder(&[
+        ("s.yml", SUITE),
+        ("chat.json", chat),
+        ("native.jsonl", &line(false)),
+        ("own.jsonl", own),
+        ("map.yml", "calls: /steps\nname: /tool\n"),
+        ("other.json", "{\"some\": \"thing\"}"),
+    ]);
+    let ran = score(dir.path(), &["--trace", "chat.json", "native.jsonl"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(verdicts(&ran), [true, false]);
+    let forced = score(
+        dir.path(),
+        &["--trace", "chat.json", "--format", "openai-chat"],
+    );
+    assert_eq!(verdicts(&forced), [true], "{}", forced.stderr);
+    let unknown = score(dir.path(), &["--trace", "other.json"]);
+    assert_eq!(unknown.code, 2);
+    assert!(
+        unknown.stderr.contains("other.json: unknown trace format"),
+        "{}",
+        unknown.stderr
+    );
+    let wrong = score(dir.path(), &["--trace", "native.jsonl", "--format", "otel"]);
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.stderr.contains("native.jsonl: line 1"),
+        "{}",
+        wrong.stderr
+    );
+    let none = score(dir.path(), &["--trace", "native.jsonl", "--format", "nope"]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.stderr.contains("unknown format `nope`"),
+        "{}",
+        none.stderr
+    );
+    let mapped = score(dir.path(), &["--trace", "own.jsonl", "--map", "map.yml"]);
+    assert_eq!(mapped.code, 3, "{}", mapped.stderr);
+    assert_eq!(verdicts(&mapped), [true, false]);
+    assert_eq!(mapped.json()["broken_lines"]["first"][0]["line"], 2);
+    let strict = score(
+        dir.path(),
+        &["--trace", "own.jsonl", "--map", "map.yml", "--strict"],
+    );
+    assert_eq!(strict.code, 2);
+}

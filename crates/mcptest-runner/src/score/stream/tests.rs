@@ -86,6 +86,7 @@ fn scored(
                 threads,
                 strict: true,
                 block: size,
+                ..ReadSettings::default()
             };
             texts.iter().try_for_each(|text| {
                 let take = |step| merger.step(step);
