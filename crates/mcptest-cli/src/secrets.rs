@@ -1,25 +1,10 @@
 //! Secrets in the environment of the process.
 
-use mcptest_http::Proxies;
-use mcptest_redact::redact::{Redactor, is_secret_variable};
+pub use mcptest_score::{environment_secrets as of_environment, proxies};
 
-/// The proxies that the environment names.
-pub fn proxies() -> Proxies {
-    Proxies::from_env(|name| std::env::var(name).ok())
-}
+use mcptest_redact::redact::Redactor;
 
 /// The redactor of declared secrets and those of the environment.
 pub fn redactor(declared: impl IntoIterator<Item = String>) -> Redactor {
     Redactor::new(declared.into_iter().chain(of_environment()))
-}
-
-/// The values of variables whose names and values look like credentials, and the passwords of
-/// proxies. Servers inherit them, so they may occur in any output.
-pub fn of_environment() -> Vec<String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| is_secret_variable(name, value))
-        .map(|(_, value)| value)
-        .chain(proxies().secrets())
-        .collect()
 }

@@ -31,6 +31,7 @@
 //! ```
 
 mod report;
+mod secrets;
 
 use std::io::Read;
 use std::path::Path;
@@ -38,14 +39,15 @@ use std::path::Path;
 use mcptest_gate_api::GateInfo;
 use mcptest_redact::redact::Redactor;
 use mcptest_report::{RenderError, Report, Spool, Style};
-use mcptest_suite::{LoadOptions, Loaded, Purpose, ResolvedSuite};
+use mcptest_suite::{LoadOptions, Loaded, Purpose, ReadFile, ResolvedSuite};
 use mcptest_yaml::{Diagnostic, Diagnostics};
 
 pub use mcptest_runner::{
     Filter, PartOf, Partial, PartialError, ScoreError, ScoreSettings, Scored, TraceFileError,
-    TraceInput,
+    TraceInput, trace_files,
 };
 pub use report::report_of;
+pub use secrets::{environment_secrets, proxies};
 
 /// An error from scoring.
 #[derive(Debug, thiserror::Error)]
@@ -161,6 +163,27 @@ impl ScoreSuite {
             let loaded = mcptest_suite::load_text(path, text, options).map_err(Error::Suite)?;
             let resolved = ResolvedSuite::read_text(path, text, options).map_err(Error::Suite)?;
             Ok(Self::new(loaded, resolved, environment))
+        })
+    }
+
+    /// Loads a suite whose files are read by a function, which may have them in memory.
+    ///
+    /// # Errors
+    /// All problems of the suite.
+    pub fn from_files(
+        path: &Path,
+        read_file: ReadFile<'_>,
+        environment: &Environment<'_>,
+    ) -> Result<Self, Error> {
+        environment.with_options(|options| {
+            let loaded = mcptest_suite::load_from(path, options, read_file);
+            let loaded = loaded.map_err(Error::Suite)?;
+            let resolved = ResolvedSuite::read_from(path, options, read_file);
+            Ok(Self::new(
+                loaded,
+                resolved.map_err(Error::Suite)?,
+                environment,
+            ))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Reading a suite file and the files it imports.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use mcptest_redact::redact::is_secret;
@@ -10,6 +11,14 @@ use serde_json::Value;
 
 use crate::file::SuiteFile;
 use crate::interpolate::{Scope, interpolate};
+
+/// Reads a file of a suite.
+pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
+
+/// Reads a file of a suite from disk.
+pub(crate) fn from_disk(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
 
 /// One file of a suite.
 pub(crate) struct Part {
@@ -37,10 +46,15 @@ pub(crate) struct Gathered {
 }
 
 /// Reads all files of the suite.
-pub(crate) fn gather(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Gathered {
+pub(crate) fn gather(
+    path: &Path,
+    env: &dyn Fn(&str) -> Option<String>,
+    read_file: ReadFile<'_>,
+) -> Gathered {
     let mut gathered = Gathered::default();
     let mut reader = Reader {
         env,
+        read_file,
         gathered: &mut gathered,
         stack: Vec::new(),
         done: Vec::new(),
@@ -58,6 +72,7 @@ pub(crate) fn gather_text(
     let mut gathered = Gathered::default();
     let mut reader = Reader {
         env,
+        read_file: &from_disk,
         gathered: &mut gathered,
         stack: Vec::new(),
         done: Vec::new(),
@@ -88,6 +103,7 @@ pub(crate) fn decode_resolved(gathered: &mut Gathered, document: Document) {
 
 struct Reader<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
+    read_file: ReadFile<'a>,
     gathered: &'a mut Gathered,
     /// The files that are being read, outermost first, to detect circular imports.
     stack: Vec<PathBuf>,
@@ -102,7 +118,7 @@ impl Reader<'_> {
         outer: &BTreeMap<String, Value>,
         imported_at: Option<Diagnostic>,
     ) {
-        let bytes = match std::fs::read(path) {
+        let bytes = match (self.read_file)(path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let message = format!(

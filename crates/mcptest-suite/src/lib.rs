@@ -28,7 +28,8 @@ pub mod tool_names;
 mod values;
 
 pub use duration::{DurationError, parse as parse_duration};
-pub use load::{Loaded, load, load_text};
+pub use import::ReadFile;
+pub use load::{Loaded, load, load_from, load_text};
 pub use mcptest_yaml::{Diagnostic, suggest};
 pub use options::{LoadOptions, ModelError, Purpose};
 pub use providers::BuiltInProvider;

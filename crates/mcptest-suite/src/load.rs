@@ -6,7 +6,7 @@ use mcptest_redact::redact::{Redactor, is_secret};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::check;
-use crate::import::{self, Gathered, Part};
+use crate::import::{self, Gathered, Part, ReadFile};
 use crate::options::LoadOptions;
 use crate::providers::Keys;
 use crate::suite::Suite;
@@ -44,7 +44,21 @@ impl Loaded {
 /// # Errors
 /// Every problem, each with its place.
 pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostics> {
-    load_gathered(import::gather(path, options.env), path, options)
+    load_from(path, options, &import::from_disk)
+}
+
+/// Loads a suite whose files are read by a function, which may have them in memory. Paths are
+/// those of [`load`].
+///
+/// # Errors
+/// Every problem, each with its place.
+pub fn load_from(
+    path: &Path,
+    options: &LoadOptions<'_>,
+    read_file: ReadFile<'_>,
+) -> Result<Loaded, Diagnostics> {
+    let gathered = import::gather(path, options.env, read_file);
+    load_gathered(gathered, path, options)
 }
 
 /// Loads a suite from a string, with everything it imports. `path` is its name in messages; imports
@@ -154,6 +168,29 @@ fn sorted(mut problems: Vec<Diagnostic>, order: &[String], redactor: &Redactor) 
 mod tests {
     use super::*;
     use crate::options::Purpose;
+
+    #[test]
+    fn the_files_of_a_suite_can_be_in_memory() {
+        let read = |path: &Path| match path.to_str() {
+            Some("a/suite.yml") => Ok(b"imports: [more.yml]\nagents: []\n".to_vec()),
+            Some("a/more.yml") => Ok(b"agents:\n  - name: from memory\n".to_vec()),
+            _ => Err(std::io::ErrorKind::NotFound.into()),
+        };
+        let options = LoadOptions {
+            purpose: Purpose::Score,
+            gates: &[],
+            env: &|_| None,
+            check_model: &|_| Ok(()),
+            providers: &[],
+            models: &[],
+        };
+        let loaded = load_from(Path::new("a/suite.yml"), &options, &read).unwrap();
+        let mut tests = loaded.suite.agent_tests();
+        assert_eq!(tests.next().unwrap().name, "from memory");
+        assert_eq!(loaded.files.len(), 2);
+        let problems = load_from(Path::new("b.yml"), &options, &read).unwrap_err();
+        assert_eq!(problems.0[0].message, "cannot read `b.yml`: no such file");
+    }
 
     #[test]
     fn a_gate_that_the_program_lacks_is_an_error() {

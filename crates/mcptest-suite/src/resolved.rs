@@ -8,7 +8,7 @@ use mcptest_yaml::{Diagnostics, Document, DocumentLimits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::import::{self, Gathered};
+use crate::import::{self, Gathered, ReadFile};
 use crate::load::{Loaded, load_gathered};
 use crate::options::LoadOptions;
 
@@ -28,7 +28,20 @@ impl ResolvedSuite {
     /// # Errors
     /// The problems of a file that has changed since.
     pub fn read(path: &Path, options: &LoadOptions<'_>) -> Result<Self, Diagnostics> {
-        Self::of(import::gather(path, options.env), path, options)
+        Self::read_from(path, options, &import::from_disk)
+    }
+
+    /// The same for a suite whose files are read by a function.
+    ///
+    /// # Errors
+    /// The problems of a file that has changed since.
+    pub fn read_from(
+        path: &Path,
+        options: &LoadOptions<'_>,
+        read_file: ReadFile<'_>,
+    ) -> Result<Self, Diagnostics> {
+        let gathered = import::gather(path, options.env, read_file);
+        Self::of(gathered, path, options)
     }
 
     /// The same for the text of a suite.

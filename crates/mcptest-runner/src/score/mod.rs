@@ -190,6 +190,14 @@ pub enum TraceInput<'a> {
         /// The content: what a trace file has.
         input: Box<dyn Read + 'a>,
     },
+    /// Rows of another program: each line is one trace, and a line that is none is a broken row,
+    /// whatever the lines around it.
+    Rows {
+        /// The name in messages, which orders inputs like that of a stream.
+        name: String,
+        /// The lines.
+        input: Box<dyn Read + 'a>,
+    },
 }
 
 /// Does the same as [`score()`] for any inputs.

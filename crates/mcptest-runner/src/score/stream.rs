@@ -17,7 +17,9 @@ use super::record::encode_record;
 use super::tool_names::NameTally;
 use super::{ScoreError, ScoreSettings, Scored, ScoredCase, Store, TraceInput};
 use crate::plan;
-use crate::trace_file::{BrokenLines, Fold, Step, TraceFileError, fold_input, fold_traces};
+use crate::trace_file::{
+    BrokenLines, Fold, Step, TraceFileError, fold_input, fold_rows, fold_traces,
+};
 use crate::verdicts::{CaseTally, JudgeContext, RunOutcome};
 
 pub(super) fn score(
@@ -48,6 +50,9 @@ pub(super) fn read<'a>(
             TraceInput::File(file) => fold_traces(&file, reading, scorer, &mut number, take)?,
             TraceInput::Stream { name, input, .. } => {
                 fold_input(&name, input, reading, scorer, &mut number, take)?;
+            }
+            TraceInput::Rows { name, input } => {
+                fold_rows(&name, input, reading, scorer, &mut number, take)?;
             }
         }
     }
@@ -325,6 +330,7 @@ impl<'a, 's> Merger<'a, 's> {
         let (name, first) = match input {
             TraceInput::File(file) => (file.display().to_string(), 0),
             TraceInput::Stream { name, first, .. } => (name.clone(), *first),
+            TraceInput::Rows { name, .. } => (name.clone(), 0),
         };
         self.sources.push(name);
         self.in_source = first;

@@ -215,6 +215,8 @@ pub(crate) struct ReadSettings<'a> {
     pub block: usize,
     /// The format of the file.
     pub format: TraceFormat<'a>,
+    /// Each line is one row: a trace, or broken.
+    pub rows: bool,
 }
 
 impl Default for ReadSettings<'_> {
@@ -224,6 +226,7 @@ impl Default for ReadSettings<'_> {
             strict: false,
             block: BLOCK,
             format: TraceFormat::Detect,
+            rows: false,
         }
     }
 }
@@ -304,6 +307,24 @@ pub(crate) fn fold_input<F: Fold>(
         take(Step::Part(part));
     }
     Ok(())
+}
+
+/// The same for rows: each line is one trace, or broken. An input without any trace is accepted.
+pub(crate) fn fold_rows<F: Fold>(
+    name: &str,
+    input: impl Read,
+    settings: ReadSettings<'_>,
+    fold: &F,
+    number: &mut u64,
+    mut take: impl FnMut(Step<F::Part>),
+) -> Result<(), TraceFileError> {
+    let settings = ReadSettings {
+        rows: true,
+        ..settings
+    };
+    let mut blocks = Blocks::new(input, settings.block, name);
+    let first = blocks.next(1)?;
+    sequence::Sequence::new(name, settings, fold, number, &mut take).fold(&mut blocks, first)
 }
 
 /// Counts a part.

@@ -88,7 +88,9 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
             next = blocks.next(1)?;
         }
         match self.first_flaw {
-            Some(flaw) if self.traces == 0 => Err(flaw.into_error(self.name)),
+            Some(flaw) if self.traces == 0 && !self.settings.rows => {
+                Err(flaw.into_error(self.name))
+            }
             _ => Ok(()),
         }
     }
@@ -101,7 +103,7 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
     ) -> Result<(), TraceFileError> {
         loop {
             let number = next_number(self.number);
-            let worked = work(self.fold, number, text, blocks.ended);
+            let worked = work(self.fold, self.settings.rows, number, text, blocks.ended);
             let (is_full, stopped_at) = (worked.is_full, worked.stopped_at);
             let worked = self.add(worked)?;
             let Some(stopped_at) = stopped_at else {
@@ -143,7 +145,8 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
         for flaw in flaws {
             let flaw = flaw.after(self.line, self.column);
             self.broken += 1;
-            let is_hopeless = self.traces == 0 && self.broken >= MAX_HOPELESS;
+            let is_hopeless =
+                self.traces == 0 && self.broken >= MAX_HOPELESS && !self.settings.rows;
             if self.settings.strict || is_hopeless {
                 let first = self.first_flaw.take().unwrap_or(flaw);
                 return Err(first.into_error(self.name));
@@ -171,13 +174,14 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
     ) -> Result<Option<Vec<u8>>, TraceFileError> {
         type Job<P> = (u64, Vec<u8>, bool, mpsc::Sender<Worked<P>>);
         let (fold, threads) = (self.fold, self.settings.threads);
+        let rows = self.settings.rows;
         let (jobs, queue) = mpsc::channel::<Job<F::Part>>();
         let queue = Mutex::new(queue);
         let next_job = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let worker = || {
             while let Ok((number, block, is_last, reply)) = next_job() {
                 // Nobody waits for it after an error.
-                let _ = reply.send(work(fold, number, block, is_last));
+                let _ = reply.send(work(fold, rows, number, block, is_last));
             }
         };
         thread::scope(|scope| {
@@ -228,7 +232,13 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
 
 /// Folds the traces that a text begins with. If the text is not the last of its input, a trace that
 /// it ends within is left.
-fn work<F: Fold>(fold: &F, number: u64, text: Vec<u8>, is_last: bool) -> Worked<F::Part> {
+fn work<F: Fold>(
+    fold: &F,
+    rows: bool,
+    number: u64,
+    text: Vec<u8>,
+    is_last: bool,
+) -> Worked<F::Part> {
     let mut work = Work {
         fold,
         part: fold.start(number),
@@ -238,7 +248,10 @@ fn work<F: Fold>(fold: &F, number: u64, text: Vec<u8>, is_last: bool) -> Worked<
         counted: 0,
         is_full: false,
     };
-    let stopped_at = work.bytes(&text, is_last);
+    let stopped_at = match rows {
+        true => work.rows(&text),
+        false => work.bytes(&text, is_last),
+    };
     Worked {
         part: work.part,
         traces: work.traces,
@@ -262,6 +275,50 @@ struct Work<'a, F: Fold> {
 }
 
 impl<F: Fold> Work<'_, F> {
+    /// Works on rows: each line is a trace, or broken. Returns the place of a row that needs
+    /// another part.
+    fn rows(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut start = 0;
+        for line in 0.. {
+            if start == bytes.len() {
+                break;
+            }
+            if self.traces == MAX_PART {
+                self.is_full = true;
+                return Some(start);
+            }
+            let end = memchr::memchr(b'\n', &bytes[start..]);
+            let end = end.map_or(bytes.len(), |end| start + end);
+            match self.row(line, &bytes[start..end]) {
+                Ok(()) => self.traces += 1,
+                Err(flaw) => self.flaws.push(flaw.after(line, 0)),
+            }
+            start = (end + 1).min(bytes.len());
+        }
+        None
+    }
+
+    /// Works on one row.
+    fn row(&mut self, line: usize, row: &[u8]) -> Result<(), Flaw> {
+        let flaw = |column: usize, message: &str| {
+            Flaw::NotTrace(TraceSyntaxError {
+                line: 1,
+                column,
+                message: message.to_owned(),
+            })
+        };
+        let text = std::str::from_utf8(row).map_err(|_| Flaw::NotText { line: 1 })?;
+        let mut views = trace::views(text);
+        let view = views.next().ok_or_else(|| flaw(1, "the row is empty"))?;
+        let view = view.map_err(Flaw::NotTrace)?;
+        let end = views.offset();
+        if !trace::is_blank(&row[end..]) {
+            return Err(flaw(end + 1, "a row is one trace, and more follows it"));
+        }
+        self.fold.trace(&mut self.part, Some(line), view);
+        Ok(())
+    }
+
     /// Works on bytes. Lines that are not text are skipped.
     fn bytes(&mut self, bytes: &[u8], is_last: bool) -> Option<usize> {
         let mut start = 0;

@@ -1,3 +1,5 @@
+mod rows;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -24,6 +26,7 @@ fn settings(threads: usize, block: usize, strict: bool) -> ReadSettings<'static>
         strict,
         block,
         format: TraceFormat::Native,
+        rows: false,
     }
 }
 
