@@ -39,6 +39,7 @@ fn all() -> Result<Vec<Generated>> {
             &GATES.iter().map(|gate| gate.block).collect::<Vec<_>>(),
         ),
     });
+    files.push(crate::python::stubs::file());
     files.extend(crate::gate_pages::pages()?);
     files.push(crate::format_page::page());
     files.push(Generated {

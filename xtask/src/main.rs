@@ -20,6 +20,7 @@ mod modules;
 mod narrative;
 mod properties;
 mod public_traces;
+mod python;
 mod schema_table;
 mod words;
 mod workspace;
@@ -45,6 +46,11 @@ Commands:
                             needed); with a string, only the checks whose name contains it
   fixtures [NAME]           run agents and SDKs offline, check that their logs read as our proxy recorded them, and write
                             the fixtures of the readers; with a name, those of one producer
+  python [PART] [--dev] [--traces N]
+                            build the wheel of the Python package, install it, run its tests and a job of Apache
+                            Spark with an executor that is killed; parts: wheel, tests, spark (python3 and npm are
+                            needed, and Java for Spark); --dev builds without optimization, --traces sets the
+                            size of the Spark job (20000)
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
   narrative [FOLDER] [--show]
                             the figures of the honesty gate on planted lies, harmless sentences and, with a folder,
@@ -90,6 +96,10 @@ fn main() -> ExitCode {
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
         ["fixtures"] => e2e::producers::write_fixtures(None),
         ["fixtures", name] => e2e::producers::write_fixtures(Some(name)),
+        ["python", flags @ ..] => match python::Options::parse(flags) {
+            Some(options) => python::run(options),
+            None => return usage(),
+        },
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
         ["narrative"] => narrative::run(None, false).map_err(Into::into),
         ["narrative", "--show"] => narrative::run(None, true).map_err(Into::into),
