@@ -6,8 +6,8 @@
 //!   input and `# exit N` for a code other than 0. Below it is the output, standard error
 //!   first. `[..]` in a line matches any characters, and a line `...` any lines;
 //! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, a
-//!   benchmark spec, the fields of an agent test, or entries of `tools:`. A `yaml,bad` block must
-//!   be refused;
+//!   benchmark spec, a map of a trace format, the fields of an agent test, or entries of `tools:`.
+//!   A `yaml,bad` block must be refused;
 //! - a `json` block is parsed, and read as a trace if it has `tool_calls`; a `jsonl` block is read
 //!   as traces;
 //! - between `<!-- generated: NAME -->` and `<!-- /generated -->` stands what [`generate`] makes of
@@ -303,7 +303,17 @@ fn problems_of(text: &str) -> Vec<String> {
         Ok(document) => document,
         Err(problems) => return vec![problems.to_string()],
     };
-    let (value, schema, loaded) = match whole(document.root().to_json(), &suite_schema) {
+    let written = document.root().to_json();
+    // The one kind of file whose calls are a JSON pointer.
+    if written["calls"].is_string() {
+        let map = mcptest_formats::Map::load("block.yml", text.as_bytes());
+        return map
+            .err()
+            .map(|error| error.to_string())
+            .into_iter()
+            .collect();
+    }
+    let (value, schema, loaded) = match whole(written, &suite_schema) {
         Shown::Manifest(value) => {
             let loaded = mcptest_mock::load("block.yml", text.as_bytes()).map(|_| ());
             (value, mcptest_mock::manifest_schema(), loaded)
