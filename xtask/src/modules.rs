@@ -17,6 +17,7 @@ type Module = Vec<String>;
 const KNOWN: &[(&str, &str, &str)] = &[
     ("mcptest-narrative", "answers", "compare"),
     ("mcptest-narrative", "arguments", "stated_values"),
+    ("mcptest-narrative", "match_calls", "run_evidence"),
     ("mcptest-runner", "score::partial", "score::stream"),
 ];
 

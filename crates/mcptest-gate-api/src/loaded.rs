@@ -164,7 +164,7 @@ fn nested(values: Vec<(&'static str, Value)>) -> Value {
     Value::Object(root)
 }
 
-/// Takes a value out of those that [`nested`] has put together.
+/// Takes a value out of those that [`nested`] has combined.
 fn take(root: &mut Value, name: &str) -> Value {
     let mut keys = name.split('.');
     let found = keys.try_fold(root, |value, key| value.get_mut(key));

@@ -21,8 +21,8 @@ pub struct PackedRuns {
     rows: u64,
 }
 
-/// Rows that follow each other. Each is the distance from the index before it, its bytes, and a line
-/// feed.
+/// Rows that follow each other. Each is the distance from the index before it, its bytes, and a
+/// line feed.
 #[derive(Debug, Clone, Default)]
 struct Segment {
     first: u64,

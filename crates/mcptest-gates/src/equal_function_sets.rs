@@ -197,8 +197,8 @@ pub fn score_selection(
     selection
 }
 
-/// Applies the counting rule. Calls a function with each class that was not reached, and another one
-/// with each call that belongs to no class and its index.
+/// Applies the counting rule. Calls a function with each class that was not reached, and another
+/// one with each call that belongs to no class and its index.
 fn count_selection<'t>(
     classes: &[Class],
     calls: &'t [ToolCallView<'t>],
@@ -239,7 +239,7 @@ pub(crate) struct NamedTools {
 }
 
 impl NamedTools {
-    /// Counts the selection of a run, and adds the names. Nothing is built for names that are known.
+    /// Counts the selection of a run, and adds the names. Nothing is built for known names.
     pub fn observe(
         &mut self,
         classes: &[Class],

@@ -55,8 +55,8 @@
 //! loaded, and a single recorded trace is no evidence.
 //!
 //! Runs with equal sequences are compared once, so the time grows with the number of runs. Only
-//! where all n sequences of names differ are n²/2 pairs compared, several at once with the bits of a
-//! machine word each.
+//! where all n sequences of names differ are n²/2 pairs compared, several at once with the bits of
+//! a machine word each.
 //!
 //! # When not to use it
 //! On sessions that are meant to differ or to use a new tool at each step. For "the right calls in

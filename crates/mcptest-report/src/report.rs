@@ -472,8 +472,8 @@ impl TestReport {
         parse_record(text).map_err(|error| StoreError::Damaged(error.to_string()))
     }
 
-    /// Fetches the record of a run for a reporter that shows its assertions, its error, and the words
-    /// of servers. The trace is left out if servers said nothing.
+    /// Fetches the record of a run for a reporter that shows its assertions, its error, and the
+    /// words of servers. The trace is left out if servers said nothing.
     pub(crate) fn details(&self, run: &RunRow) -> Result<RunRecord, StoreError> {
         let mut buffer = Vec::new();
         let text = self.record_text(run, &mut buffer)?;

@@ -6,8 +6,8 @@
 //! only. Where all n runs differ, n²/2 pairs of sequences are compared, in lanes of machine words
 //! ([`common_subsequence`](super::common_subsequence)) and on all cores.
 //!
-//! Equal arguments are found by sorting: two runs agree at a call if they have the same name and the
-//! same fingerprint of arguments at the same position. Pairs that agree nowhere cost nothing.
+//! Equal arguments are found by sorting: two runs agree at a call if they have the same name and
+//! the same fingerprint of arguments at the same position. Pairs that agree nowhere cost nothing.
 
 use std::collections::BTreeMap;
 

@@ -243,7 +243,7 @@ impl Comparison<'_> {
             .then(|| (0..count).map(Some).collect())
     }
 
-    /// Returns true if every expected call finds a recorded one when each takes the first that fits.
+    /// Returns true if each expected call finds a recorded one when it takes the first that fits.
     fn first_come(&self) -> bool {
         let recorded = self.trace.tool_calls.len();
         let mut taken = vec![false; recorded];
