@@ -1,8 +1,8 @@
 //! Scoring recorded traces: a long JSON Lines file through `mcptest score`, with the default
 //! reporter and with `json`, beside programs that parse the same file line by line with serde_json
 //! and with sonic-rs and do nothing else, and a plain Python loop that computes the same scores.
-//! All are whole processes, from their start to their end; they alternate. The figures are traces per
-//! second of CPU time, which other work on the machine hardly changes, and the peak of memory.
+//! All are whole processes, from their start to their end; they alternate. The figures are traces
+//! per second of CPU time, which other work on the machine hardly changes, and the peak of memory.
 
 use std::fmt::Write as _;
 use std::path::Path;
