@@ -3,7 +3,7 @@
 //! This crate converts between Python and the library crates; it judges nothing itself. The Python
 //! sources in `python/mcptest` wrap it: they check arguments, and make plain objects and tables of
 //! reports. Work on traces runs without the interpreter's lock, and a panic becomes an exception
-//! ([`call`]).
+//! (`call`).
 
 mod call;
 mod errors;
