@@ -15,13 +15,13 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value, json};
 
-pub use crate::duration::WrittenDuration;
 use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
 use crate::schema_table::GATE_BLOCKS;
 pub use crate::server_file::{IsolationFile, LifecycleFile, ServerFile};
 pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
-pub use crate::values::{OneOrMany, Scalar};
+pub use mcptest_yaml::duration::WrittenDuration;
+pub use mcptest_yaml::values::{OneOrMany, Scalar};
 
 /// A suite: servers, the agents that use them, and what is expected of both.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

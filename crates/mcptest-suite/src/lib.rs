@@ -6,7 +6,6 @@
 //! checked one in [`suite`].
 
 mod check;
-mod duration;
 pub mod file;
 mod import;
 mod interpolate;
@@ -25,11 +24,10 @@ pub mod suite;
 pub mod template;
 mod tool_file;
 pub mod tool_names;
-mod values;
 
-pub use duration::{DurationError, parse as parse_duration};
 pub use import::ReadFile;
 pub use load::{Loaded, load, load_from, load_text};
+pub use mcptest_yaml::duration::{DurationError, parse as parse_duration};
 pub use mcptest_yaml::{Diagnostic, suggest};
 pub use options::{LoadOptions, ModelError, Purpose};
 pub use providers::BuiltInProvider;

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 
-use crate::duration::WrittenDuration;
+use mcptest_yaml::duration::WrittenDuration;
 
 /// The maximum number of runs: more are a typing error.
 const MAX_RUNS: u32 = 100_000;

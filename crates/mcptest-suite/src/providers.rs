@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::duration::WrittenDuration;
-use crate::values::Scalar;
+use mcptest_yaml::duration::WrittenDuration;
+use mcptest_yaml::values::Scalar;
 
 /// A model provider. Every key has a default for a built-in provider.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::duration::WrittenDuration;
-use crate::values::{OneOrMany, Scalar};
+use mcptest_yaml::duration::WrittenDuration;
+use mcptest_yaml::values::{OneOrMany, Scalar};
 
 /// An MCP server: a process that is started (stdio), or an address (streamable HTTP).
 #[derive(Debug, Default, Deserialize, JsonSchema)]

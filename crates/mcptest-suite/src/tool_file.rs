@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value};
 
-use crate::duration::WrittenDuration;
 use crate::server_file::IsolationFile;
+use mcptest_yaml::duration::WrittenDuration;
 
 /// A direct tool call and what is expected of its result.
 #[derive(Debug, Deserialize, JsonSchema)]

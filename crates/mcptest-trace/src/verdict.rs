@@ -54,6 +54,17 @@ pub enum ErrorKind {
     StaleCassette,
     /// The suite names a tool that no server of the test offers.
     Suite,
+    /// The agent under test could not be started: its program is missing, or its settings could not
+    /// be written.
+    NotStarted,
+    /// The agent under test is not logged in, or its key was refused.
+    Login,
+    /// The agent under test ran without one of its servers.
+    ServerMissing,
+    /// The process of the agent under test ended with an error.
+    Crashed,
+    /// The process of the agent under test ended, but did not report the end of its work.
+    NoEnd,
 }
 
 impl ErrorKind {
@@ -72,6 +83,11 @@ impl ErrorKind {
             Self::Fixture => "fixture",
             Self::StaleCassette => "stale_cassette",
             Self::Suite => "suite",
+            Self::NotStarted => "not_started",
+            Self::Login => "login",
+            Self::ServerMissing => "server_missing",
+            Self::Crashed => "crashed",
+            Self::NoEnd => "no_end",
         }
     }
 }

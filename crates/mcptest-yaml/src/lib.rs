@@ -19,6 +19,7 @@ pub mod compiled_schema;
 mod decode;
 mod diagnostic;
 mod document;
+pub mod duration;
 mod entries;
 mod explain;
 mod limits;
@@ -26,6 +27,7 @@ mod parse;
 mod plain_subset;
 mod scalar;
 mod source;
+pub mod values;
 
 pub use compiled_schema::{ALIAS_OF, CompiledSchema, EXPECTED};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

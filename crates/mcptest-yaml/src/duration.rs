@@ -1,4 +1,4 @@
-//! Durations as written in suites and on the command line.
+//! Durations as written in YAML files and on the command line.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -31,7 +31,10 @@ impl JsonSchema for WrittenDuration {
 
 impl WrittenDuration {
     /// Parses the duration.
-    pub(crate) fn parse(&self) -> Result<Duration, DurationError> {
+    ///
+    /// # Errors
+    /// It is not a duration.
+    pub fn parse(&self) -> Result<Duration, DurationError> {
         match &self.0 {
             Value::Number(seconds) => seconds
                 .as_f64()

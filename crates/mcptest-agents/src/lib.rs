@@ -1,0 +1,33 @@
+//! External agents under test: command-line agents, ACP agents, and agents behind HTTP.
+//!
+//! An agent is data ([`AgentFile`]): its command, environment and settings files with values of the
+//! run inserted, and rules that read answers, tokens, errors and the end of its work from its
+//! output. [`presets`] has such files for the agents that people use. [`Agent::resolve`] checks one,
+//! [`Room`] has the folders of a run, and [`run`] gives an [`AgentOutcome`].
+//!
+//! Calls of MCP tools are not read from the agent's output: the caller's recording proxies, which
+//! the agent starts or reaches as its servers ([`ServerLaunch`]), see them as they are.
+//!
+//! The crate knows neither suites nor gates nor reports.
+
+mod agent;
+pub mod file;
+mod merge;
+mod outcome;
+mod presets;
+mod resolve;
+mod room;
+mod rules;
+mod task;
+mod template;
+mod values;
+
+pub use agent::{Agent, AgentKind};
+pub use file::{AgentFile, KeepFile, PermissionsFile};
+pub use outcome::{AgentExit, AgentOutcome, AgentTokens, AgentTurn, BuiltinCall, TurnRole};
+pub use presets::{Preset, preset, presets};
+pub use room::Room;
+pub use task::{AgentTask, NextTurn, ServerLaunch};
+
+#[cfg(test)]
+mod tests;
