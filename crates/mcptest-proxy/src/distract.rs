@@ -11,11 +11,21 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// The distractors to add: those that a run of the block would get.
+/// The distractors to add.
 #[derive(Debug, Clone)]
 pub struct DistractorPlan {
-    block: Distractors,
-    planned: PlannedRun,
+    source: Source,
+    /// The seed of the order of tools.
+    seed: u64,
+}
+
+/// The origin of the distractors.
+#[derive(Debug, Clone)]
+enum Source {
+    /// Those that a run of the block would get, for the tools that the server lists.
+    Block { block: Box<Distractors>, count: u32 },
+    /// These tools, which were chosen before.
+    Tools(Vec<Tool>),
 }
 
 impl DistractorPlan {
@@ -26,9 +36,32 @@ impl DistractorPlan {
         let run = run.max(1);
         let schedule = block.schedule(test, run);
         let planned = schedule.get(run as usize - 1).copied();
+        let planned = planned.unwrap_or(PlannedRun { count: 0, seed: 0 });
         Self {
-            planned: planned.unwrap_or(PlannedRun { count: 0, seed: 0 }),
-            block,
+            source: Source::Block {
+                block: Box::new(block),
+                count: planned.count,
+            },
+            seed: planned.seed,
+        }
+    }
+
+    /// Plans these distractors. `seed` decides about the order of tools.
+    #[must_use]
+    pub fn of_tools(tools: Vec<Tool>, seed: u64) -> Self {
+        Self {
+            source: Source::Tools(tools),
+            seed,
+        }
+    }
+
+    /// The distractors for a server that lists these tools.
+    fn tools(&self, real: &[Tool]) -> Result<Vec<Tool>, String> {
+        match &self.source {
+            Source::Block { block, count } => {
+                plan_injection(block, real, *count, self.seed).map_err(|error| error.to_string())
+            }
+            Source::Tools(tools) => Ok(tools.clone()),
         }
     }
 }
@@ -96,12 +129,10 @@ impl DistractorInjector {
         if !split.is_last {
             return None;
         }
-        let planned = self.plan.planned;
-        let fakes = match plan_injection(&self.plan.block, &self.real, planned.count, planned.seed)
-        {
+        let fakes = match self.plan.tools(&self.real) {
             Ok(fakes) => fakes,
             Err(error) => {
-                self.failure.get_or_insert(error.to_string());
+                self.failure.get_or_insert(error);
                 return None;
             }
         };
@@ -119,7 +150,7 @@ impl DistractorInjector {
             .map(|raw| raw.get())
             .chain(texts.iter().map(String::as_str))
             .collect();
-        let order = offer_order(all.len(), planned.seed);
+        let order = offer_order(all.len(), self.plan.seed);
         let list: Vec<&str> = order
             .into_iter()
             .filter_map(|index| all.get(index).copied())
@@ -166,7 +197,12 @@ fn as_listed(tool: &Tool) -> String {
 
 /// The proxy's answer to a call of a distractor.
 pub(crate) fn answer(message: &Value, tool: &str) -> Value {
-    let mut result = json!({"content": [{"type": "text", "text": refusal(tool)}], "isError": true});
+    error_answer(message, &refusal(tool))
+}
+
+/// An answer of the proxy to a call: an error result with this text.
+pub(crate) fn error_answer(message: &Value, text: &str) -> Value {
+    let mut result = json!({"content": [{"type": "text", "text": text}], "isError": true});
     let version = message
         .get("params")
         .and_then(|params| params.get("_meta")?.get(meta::PROTOCOL_VERSION)?.as_str());

@@ -8,27 +8,39 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `backend.rs` | the server behind a connection: a process, or a bridge to HTTP |
 //! | `distract.rs` | tools that no server has: added to lists, refused when called |
 //! | `error.rs` | the error type |
 //! | `fault.rs` | the kinds of faults and their effects on calls |
 //! | `http.rs` | a server over HTTP, with the interface of one on stdio |
 //! | `lines.rs` | bounded splitting of bytes into lines |
 //! | `log.rs` | log events with the target `mcptest::proxy` |
+//! | `merge.rs` | the connections of a run as one trace |
 //! | `observe.rs` | the trace of the lines, and the action on each line |
+//! | `pump.rs` | passing lines both ways, with the action on each |
 //! | `record.rs` | the trace file, complete at every moment |
-//! | `relay.rs` | the streams, the server's process and the end of the session |
+//! | `relay.rs` | one session between our own streams and a server |
+//! | `run_proxy.rs` | the sessions of one run of an agent, behind a socket |
+//! | `run_state.rs` | the order of a run's calls, its turns and its faults |
 
+mod backend;
 mod distract;
 mod error;
 mod fault;
 mod http;
 mod lines;
 mod log;
+mod merge;
 mod observe;
+mod pump;
 mod record;
 mod relay;
+mod run_proxy;
+mod run_state;
 
 pub use distract::DistractorPlan;
 pub use error::ProxyError;
 pub use fault::{ProxyFault, ProxyFaultError};
-pub use relay::{ProxiedServer, ProxyOptions, SessionEnd, relay};
+pub use backend::ProxiedServer;
+pub use relay::{ProxyOptions, SessionEnd, relay};
+pub use run_proxy::{RunProxy, RunProxyOptions, RunRecord, RunServer, ServerRecord, connect};

@@ -1,14 +1,17 @@
 //! The trace of a session's lines, and the action on each line.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcptest_trace::catalog::Tool;
+use mcptest_trace::fault::timeout_text;
 use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
 use serde_json::{Map, Value, json};
 
 use crate::distract::{self, DistractorInjector, DistractorPlan};
 use crate::fault::{CallEffect, ProxyFault};
+use crate::run_state::{CallPlace, RunState, Struck, StruckCall};
 
 /// The key of a trace that is `false` while the client has neither listed nor called a tool.
 const TOOLS_LISTED: &str = "tools_listed";
@@ -33,6 +36,8 @@ pub(crate) enum LineAction {
     Replace(Vec<u8>),
     /// Drops it and returns this line to its sender.
     Answer(Vec<u8>),
+    /// Drops it and returns this line to its sender at this time.
+    AnswerAt(Vec<u8>, Instant),
 }
 
 impl LineAction {
@@ -43,7 +48,7 @@ impl LineAction {
             Self::Drop => "dropped",
             Self::Hold(_) => "delayed",
             Self::Replace(_) => "replaced",
-            Self::Answer(_) => "answered",
+            Self::Answer(_) | Self::AnswerAt(..) => "answered",
         }
     }
 }
@@ -57,7 +62,11 @@ enum OpenRequest {
     Call {
         effect: Option<CallEffect>,
         sent: Instant,
+        /// Further keys of the recorded result.
+        marks: Map<String, Value>,
     },
+    /// A `ping` of the proxy itself.
+    Ping,
     /// Dropped, or answered with a delay.
     Finished {
         effect: CallEffect,
@@ -77,6 +86,14 @@ pub(crate) struct Observer {
     open: BTreeMap<String, OpenRequest>,
     /// True if the trace has changed since it was written.
     pub(crate) changed: bool,
+    /// The state that all connections of one run share, if this is one of them.
+    run: Option<Arc<RunState>>,
+    /// The place of each recorded call among all calls of the run.
+    pub(crate) places: Vec<CallPlace>,
+    /// The number of pings so far.
+    pings: u64,
+    /// True if the server did not answer a `ping` after a call had timed out.
+    pub(crate) unresponsive: bool,
 }
 
 impl Observer {
@@ -98,7 +115,18 @@ impl Observer {
             matching_calls: 0,
             open: BTreeMap::new(),
             changed: false,
+            run: None,
+            places: Vec::new(),
+            pings: 0,
+            unresponsive: false,
         }
+    }
+
+    /// An observer of one of the connections of a run.
+    pub(crate) fn of_run(server: &str, run: Arc<RunState>, plan: Option<DistractorPlan>) -> Self {
+        let mut observer = Self::new(Some(server.to_owned()), ProxyFault::None, Vec::new(), plan);
+        observer.run = Some(run);
+        observer
     }
 
     /// Handles a line from the client.
@@ -108,7 +136,7 @@ impl Observer {
             // others.
             Ok(Value::Array(batch)) => {
                 for message in &batch {
-                    self.request(message, None, now);
+                    self.request(message, None, Map::new(), now);
                 }
                 LineAction::Pass
             }
@@ -116,8 +144,12 @@ impl Observer {
                 if let Some(answer) = self.refuse_distractor(&message) {
                     return LineAction::Answer(answer);
                 }
-                let effect = self.next_effect(&message);
-                self.request(&message, effect, now)
+                let (effect, marks) = match self.strike(&message) {
+                    Some(Struck::Timeout(answer)) => return self.answer_struck(&message, answer),
+                    Some(Struck::Late(marks)) => (None, marks),
+                    None => (self.next_effect(&message), Map::new()),
+                };
+                self.request(&message, effect, marks, now)
             }
             Err(_) => LineAction::Pass,
         }
@@ -147,19 +179,80 @@ impl Observer {
 
     /// The answer to a call of a distractor, which does not reach the server and is never faulty.
     fn refuse_distractor(&mut self, message: &Value) -> Option<Vec<u8>> {
-        if message.get("method")?.as_str()? != "tools/call" || message.get("id").is_none() {
-            return None;
-        }
-        let tool = message.get("params")?.get("name")?.as_str()?;
+        let tool = called_tool(message)?;
         if !self.distractors.as_ref()?.has(tool) {
             return None;
         }
         let answer = distract::answer(message, tool);
         self.record_call(message, message.get("params"), None);
-        self.record_result(&answer, None);
-        let mut line = answer.to_string().into_bytes();
-        line.push(b'\n');
-        Some(line)
+        self.record_result(&answer, None, Map::new());
+        self.answered();
+        Some(line_of(&answer))
+    }
+
+    /// The effect of the run's injected faults on a message.
+    fn strike(&self, message: &Value) -> Option<Struck> {
+        let tool = called_tool(message)?;
+        let server = self.server.as_deref().unwrap_or_default();
+        self.run.as_ref()?.strike(server, tool)
+    }
+
+    /// Answers a call that a fault strikes. The answer is sent a moment later, so that other calls
+    /// of the same turn arrive before it.
+    fn answer_struck(&mut self, message: &Value, struck: StruckCall) -> LineAction {
+        self.record_call(message, message.get("params"), None);
+        let answer = distract::error_answer(message, &struck.text);
+        self.record_result(&answer, None, struck.marks);
+        LineAction::AnswerAt(line_of(&answer), struck.at)
+    }
+
+    /// Ends a call that the server did not answer in time. Returns the answer for the client, or
+    /// nothing if the call is not open any more.
+    pub(crate) fn time_out(&mut self, message: &Value, timeout: Duration) -> Option<Vec<u8>> {
+        let id = id_of(message)?;
+        match self.open.get(&id)? {
+            OpenRequest::Call { .. } => {}
+            OpenRequest::List { .. } | OpenRequest::Ping | OpenRequest::Finished { .. } => {
+                return None;
+            }
+        }
+        self.open.remove(&id);
+        let tool = called_tool(message).unwrap_or_default();
+        let text = timeout_text(tool, Some(millis(timeout)));
+        let answer = distract::error_answer(message, &text);
+        let marks = Map::from_iter([
+            ("error_kind".to_owned(), "timeout".into()),
+            ("timeout_ms".to_owned(), millis(timeout).into()),
+        ]);
+        self.record_result(&answer, None, marks);
+        // A late reply is dropped.
+        let effect = CallEffect::Dropped;
+        self.open.insert(id, OpenRequest::Finished { effect });
+        Some(line_of(&answer))
+    }
+
+    /// A `ping` of the proxy: its id and its line.
+    pub(crate) fn ping(&mut self) -> (String, Vec<u8>) {
+        self.pings += 1;
+        let id = Value::from(format!("mcptest-ping-{}", self.pings));
+        let line = line_of(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+        let id = id.to_string();
+        self.open.insert(id.clone(), OpenRequest::Ping);
+        (id, line)
+    }
+
+    /// Ends the wait for the answer to a `ping`.
+    pub(crate) fn end_ping(&mut self, id: &str) {
+        if self.open.remove(id).is_some() {
+            self.unresponsive = true;
+        }
+    }
+
+    /// Notes that the answer to a call was sent, or will never be.
+    pub(crate) fn answered(&self) {
+        if let Some(run) = &self.run {
+            run.answered();
+        }
     }
 
     /// The effect of the fault on a message.
@@ -180,7 +273,13 @@ impl Observer {
         effect
     }
 
-    fn request(&mut self, message: &Value, effect: Option<CallEffect>, now: Instant) -> LineAction {
+    fn request(
+        &mut self,
+        message: &Value,
+        effect: Option<CallEffect>,
+        marks: Map<String, Value>,
+        now: Instant,
+    ) -> LineAction {
         let Some(method) = message.get("method").and_then(Value::as_str) else {
             return LineAction::Pass;
         };
@@ -213,8 +312,9 @@ impl Observer {
                     return LineAction::Drop;
                 }
                 if self.open.len() < MAX_OPEN {
-                    self.open
-                        .insert(id, OpenRequest::Call { effect, sent: now });
+                    let sent = now;
+                    let call = OpenRequest::Call { effect, sent, marks };
+                    self.open.insert(id, call);
                 }
             }
             _ => {}
@@ -256,7 +356,10 @@ impl Observer {
         }
         let id = message.get("id").cloned();
         let params = params.and_then(Value::as_object);
+        let place = self.run.as_ref().map(|run| run.called());
+        self.places.extend(place);
         self.trace.tool_calls.push(ToolCall {
+            turn: place.map(|place| place.turn),
             id: id.clone().map(Into::into),
             raw_name: params
                 .and_then(|params| params.get("name"))
@@ -294,14 +397,24 @@ impl Observer {
         };
         match self.open.remove(&id) {
             None => LineAction::Pass,
+            Some(OpenRequest::Ping) => LineAction::Drop,
             Some(OpenRequest::List { first_page }) => self.record_list(message, line, first_page),
+            // The client has an answer already: that of the timeout.
+            Some(OpenRequest::Finished {
+                effect: CallEffect::Dropped,
+            }) if self.run.is_some() => LineAction::Drop,
             // A second reply to a call whose first one is delayed is passed on.
             Some(finished @ OpenRequest::Finished { .. }) => {
                 self.open.insert(id, finished);
                 LineAction::Pass
             }
-            Some(OpenRequest::Call { effect, sent }) => {
-                self.record_result(message, effect);
+            Some(OpenRequest::Call {
+                effect,
+                sent,
+                marks,
+            }) => {
+                self.record_result(message, effect, marks);
+                self.answered();
                 match effect {
                     Some(
                         effect @ (CallEffect::Delayed(delay) | CallEffect::DelayedAlways(delay)),
@@ -350,12 +463,16 @@ impl Observer {
         LineAction::Replace(new)
     }
 
-    fn record_result(&mut self, message: &Value, effect: Option<CallEffect>) {
+    fn record_result(
+        &mut self,
+        message: &Value,
+        effect: Option<CallEffect>,
+        mut extra: Map<String, Value>,
+    ) {
         self.changed = true;
         if self.trace.tool_results.len() >= MAX_CALLS {
             return;
         }
-        let mut extra = Map::new();
         let (is_error, content) = match (message.get("result"), message.get("error")) {
             (Some(result), _) => {
                 if let Some(structured) = result.get("structuredContent") {
@@ -390,6 +507,20 @@ impl Observer {
             extra: extra.into(),
         });
     }
+}
+
+/// The tool that a request calls.
+pub(crate) fn called_tool(message: &Value) -> Option<&str> {
+    if message.get("method")?.as_str()? != "tools/call" || message.get("id").is_none() {
+        return None;
+    }
+    message.get("params")?.get("name")?.as_str()
+}
+
+fn line_of(message: &Value) -> Vec<u8> {
+    let mut line = message.to_string().into_bytes();
+    line.push(b'\n');
+    line
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -3,35 +3,23 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use mcptest_wire::{HttpServer, ServerCommand, ServerProcess};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep_until, timeout};
 
+use crate::backend::{Backend, ProxiedServer};
 use crate::distract::DistractorPlan;
 use crate::error::ProxyError;
 use crate::fault::ProxyFault;
-use crate::http::Bridge;
-use crate::lines::{LinePart, LineSplitter, MAX_LINE_BYTES};
-use crate::log::{self, Direction};
-use crate::observe::{LineAction, Observer};
+use crate::log;
+use crate::observe::Observer;
+use crate::pump::{
+    CHUNK_BYTES, EXIT_STATUS_WAIT, LAST_OUTPUT_WAIT, QUEUE_LEN, Shared, client_to_server,
+    server_to_client,
+};
 use crate::record::Recorder;
-
-/// The number of queued chunks in each direction. A side that does not read blocks the other, like
-/// a pipe.
-const QUEUE_LEN: usize = 64;
-const CHUNK_BYTES: usize = 64 * 1024;
-
-/// After the end of the server: time for the client to read the rest of its output.
-const LAST_OUTPUT_WAIT: Duration = Duration::from_secs(5);
-
-/// After the end of stdout: time for the exit status to arrive.
-const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
 
 /// The settings of a proxy.
 #[derive(Debug)]
@@ -54,65 +42,6 @@ pub struct ProxyOptions {
     pub record: Option<PathBuf>,
     /// Values that the trace must not contain.
     pub secrets: Vec<String>,
-}
-
-/// The server behind the proxy.
-#[derive(Debug)]
-pub enum ProxiedServer {
-    /// A program to start.
-    Command(ServerCommand),
-    /// A server over streamable HTTP.
-    Http(HttpServer),
-}
-
-/// The running server of a session.
-enum Backend {
-    Process(Box<ServerProcess>),
-    Bridge(Bridge),
-}
-
-type Input = Box<dyn AsyncWrite + Send + Unpin>;
-type Output = Box<dyn AsyncRead + Send + Unpin>;
-
-impl Backend {
-    async fn open(target: &ProxiedServer) -> Result<(Self, Input, Output), ProxyError> {
-        match target {
-            ProxiedServer::Command(command) => {
-                let (process, stdin, stdout) =
-                    ServerProcess::start("behind the proxy", command).map_err(ProxyError::Start)?;
-                let process = Self::Process(Box::new(process));
-                Ok((process, Box::new(stdin), Box::new(stdout)))
-            }
-            ProxiedServer::Http(server) => {
-                let (bridge, input, output) = Bridge::start(server).await?;
-                Ok((Self::Bridge(bridge), Box::new(input), Box::new(output)))
-            }
-        }
-    }
-
-    /// Waits for the exit status, if there is one.
-    async fn wait(&mut self) -> Option<ExitStatus> {
-        match self {
-            Self::Process(process) => process.wait().await.ok(),
-            Self::Bridge(_) => None,
-        }
-    }
-
-    /// Stops the server after its input was closed.
-    async fn stop(&mut self) {
-        match self {
-            Self::Process(process) => process.stop().await,
-            Self::Bridge(bridge) => bridge.stop().await,
-        }
-    }
-
-    /// Stops the server without giving it time, after the proxy was stopped.
-    async fn stop_now(&mut self) {
-        match self {
-            Self::Process(process) => process.stop_now().await,
-            Self::Bridge(bridge) => bridge.stop().await,
-        }
-    }
 }
 
 /// The end of a session.
@@ -146,10 +75,7 @@ pub async fn relay(
     );
     observer.trace.test = options.test.map(Into::into);
     observer.trace.run = options.run;
-    let shared = Arc::new(Shared {
-        observer: Mutex::new(observer),
-        changed: Notify::new(),
-    });
+    let shared = Shared::new(observer);
     let mut recorder = options
         .record
         .as_deref()
@@ -171,6 +97,7 @@ pub async fn relay(
         read_thread(input),
         stdin,
         to_client.clone(),
+        None,
     ));
     let mut server = tokio::spawn(server_to_client(shared.clone(), stdout, to_client));
     let recording = keep_recording(recorder.as_mut(), &shared);
@@ -218,127 +145,6 @@ pub async fn relay(
     match failure {
         Some(failure) => end.and(Err(ProxyError::Distractors(failure))),
         None => end,
-    }
-}
-
-struct Shared {
-    observer: Mutex<Observer>,
-    changed: Notify,
-}
-
-impl Shared {
-    fn observer(&self) -> MutexGuard<'_, Observer> {
-        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Observes a line and wakes the recorder if the trace has changed.
-    fn observe(&self, handle: impl FnOnce(&mut Observer) -> LineAction) -> LineAction {
-        let mut observer = self.observer();
-        let action = handle(&mut observer);
-        if observer.changed {
-            self.changed.notify_one();
-        }
-        action
-    }
-}
-
-/// Passes lines to the server until the client closes its side or the server stops reading.
-async fn client_to_server(
-    shared: Arc<Shared>,
-    mut from_client: mpsc::Receiver<Vec<u8>>,
-    mut stdin: Input,
-    to_client: mpsc::Sender<Vec<u8>>,
-) {
-    let mut lines = LineSplitter::new(MAX_LINE_BYTES);
-    let mut parts = Vec::new();
-    loop {
-        let chunk = from_client.recv().await;
-        match &chunk {
-            Some(chunk) => lines.push(chunk, &mut parts),
-            None => parts.extend(lines.end()),
-        }
-        let mut passed = Vec::new();
-        for part in parts.drain(..) {
-            match part {
-                LinePart::Oversized(bytes) => passed.extend(bytes),
-                LinePart::Line(line) => {
-                    let action =
-                        shared.observe(|observer| observer.client_line(&line, Instant::now()));
-                    log::line(Direction::FromClient, &line, action.as_str());
-                    match action {
-                        LineAction::Pass => passed.extend(line),
-                        LineAction::Replace(line) => passed.extend(line),
-                        LineAction::Answer(answer) => {
-                            // The client may be gone.
-                            let _ = to_client.send(answer).await;
-                        }
-                        LineAction::Drop | LineAction::Hold(_) => {}
-                    }
-                }
-            }
-        }
-        if stdin.write_all(&passed).await.is_err() {
-            // The end of its stdout, with its last output, ends the session.
-            return std::future::pending().await;
-        }
-        if chunk.is_none() {
-            return;
-        }
-    }
-}
-
-/// Passes lines to the client until the server's output ends and all delayed replies are sent.
-async fn server_to_client(
-    shared: Arc<Shared>,
-    mut stdout: Output,
-    to_client: mpsc::Sender<Vec<u8>>,
-) {
-    let mut lines = LineSplitter::new(MAX_LINE_BYTES);
-    let mut parts = Vec::new();
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let mut delayed = JoinSet::new();
-    loop {
-        let read = stdout.read(&mut chunk).await.unwrap_or(0);
-        lines.push(&chunk[..read], &mut parts);
-        if read == 0 {
-            parts.extend(lines.end());
-        }
-        let mut passed = Vec::new();
-        for part in parts.drain(..) {
-            match part {
-                LinePart::Oversized(bytes) => passed.extend(bytes),
-                LinePart::Line(line) => {
-                    let action = shared.observe(|observer| observer.server_line(&line));
-                    log::line(Direction::FromServer, &line, action.as_str());
-                    match action {
-                        LineAction::Pass => passed.extend(line),
-                        LineAction::Replace(line) => passed.extend(line),
-                        LineAction::Drop | LineAction::Answer(_) => {}
-                        LineAction::Hold(until) => {
-                            let (shared, to_client) = (shared.clone(), to_client.clone());
-                            delayed.spawn(async move {
-                                sleep_until(until.into()).await;
-                                if shared.observer().release(&line) {
-                                    // The client may be gone.
-                                    let _ = to_client.send(line).await;
-                                }
-                            });
-                        }
-                    }
-                }
-            }
-        }
-        if !passed.is_empty() && to_client.send(passed).await.is_err() {
-            return;
-        }
-        if read == 0 {
-            break;
-        }
-        while delayed.try_join_next().is_some() {}
-    }
-    tokio::select! {
-        () = async { while delayed.join_next().await.is_some() {} } => {}
-        () = to_client.closed() => {}
     }
 }
 

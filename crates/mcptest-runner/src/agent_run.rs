@@ -48,7 +48,7 @@ pub(crate) async fn agent_run(
         };
     }
     let mut tools = RunTools::new(
-        FaultState::new(&test.faults, test.detection_budget_ms),
+        FaultState::new(test.faults.as_slice(), test.detection_budget_ms),
         test.detection_budget_ms,
     );
     let ready = prepare(context, case, test, cassette, &mut tools).await;

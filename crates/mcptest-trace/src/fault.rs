@@ -27,6 +27,8 @@
 //! server. Where several injected faults match a call, the first that strikes is the one that
 //! happens, in the order of `inject:`.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -238,14 +240,14 @@ pub fn timeout_text(tool: &str, budget_ms: Option<u64>) -> String {
 ///
 /// let target = FaultTarget { tool: Some("search".into()), server: None };
 /// let faults = [Fault { name: "flaky".into(), target, kind: FaultKind::RecoverAfter { failures: 1 } }];
-/// let mut run = FaultState::new(&faults, Some(3000));
+/// let mut run = FaultState::new(faults.as_slice(), Some(3000));
 /// assert_eq!(run.strike("web", "fetch"), None);
 /// assert_eq!(run.strike("web", "search"), Some(Strike::Timeout { fault: "flaky".into() }));
 /// assert_eq!(run.strike("web", "search"), None);
 /// ```
 #[derive(Debug, Clone)]
 pub struct FaultState<'a> {
-    faults: &'a [Fault],
+    faults: Cow<'a, [Fault]>,
     /// The number of strikes of each.
     struck: Vec<u64>,
     budget_ms: Option<u64>,
@@ -255,10 +257,11 @@ impl<'a> FaultState<'a> {
     /// The start of a run. The budget is the test's `recovery.max_detection_ms`; without one, a
     /// slow call is late but never times out.
     #[must_use]
-    pub fn new(faults: &'a [Fault], max_detection_ms: Option<u64>) -> Self {
+    pub fn new(faults: impl Into<Cow<'a, [Fault]>>, max_detection_ms: Option<u64>) -> Self {
+        let faults = faults.into();
         Self {
-            faults,
             struck: vec![0; faults.len()],
+            faults,
             budget_ms: max_detection_ms,
         }
     }
@@ -294,7 +297,7 @@ impl<'a> FaultState<'a> {
 
     /// Names of the faults that no call has met, in the order in which they were injected.
     #[must_use]
-    pub fn never_fired(&self) -> Vec<&'a str> {
+    pub fn never_fired(&self) -> Vec<&str> {
         self.faults
             .iter()
             .zip(&self.struck)
@@ -348,7 +351,7 @@ mod tests {
     fn hang_and_wedged_strike_every_time() {
         for kind in [FaultKind::Hang, FaultKind::Wedged] {
             let faults = [fault("f", target(Some("search"), None), kind)];
-            let mut run = FaultState::new(&faults, Some(3000));
+            let mut run = FaultState::new(faults.as_slice(), Some(3000));
             for _ in 0..5 {
                 assert_eq!(run.strike("s", "search"), timeout("f"));
                 assert_eq!(run.strike("s", "fetch"), None);
@@ -364,7 +367,7 @@ mod tests {
                 target(None, Some("s")),
                 FaultKind::Slow { delay_ms },
             )];
-            FaultState::new(&faults, budget).strike("s", "t")
+            FaultState::new(faults.as_slice(), budget).strike("s", "t")
         };
         let late = |delay_ms| {
             Some(Strike::Late {
@@ -385,7 +388,7 @@ mod tests {
             target(Some("search"), None),
             FaultKind::RecoverAfter { failures: 2 },
         )];
-        let mut run = FaultState::new(&faults, Some(3000));
+        let mut run = FaultState::new(faults.as_slice(), Some(3000));
         let met: Vec<bool> = ["search", "fetch", "search", "search", "search"]
             .iter()
             .map(|tool| run.strike("s", tool).is_some())
@@ -393,7 +396,7 @@ mod tests {
         assert_eq!(met, [true, false, true, false, false]);
         // The next run starts again.
         assert!(
-            FaultState::new(&faults, Some(3000))
+            FaultState::new(faults.as_slice(), Some(3000))
                 .strike("s", "search")
                 .is_some()
         );
@@ -410,7 +413,7 @@ mod tests {
             fault("second", target(None, Some("s")), FaultKind::Hang),
             fault("third", target(None, Some("other")), FaultKind::Hang),
         ];
-        let mut run = FaultState::new(&faults, None);
+        let mut run = FaultState::new(faults.as_slice(), None);
         assert_eq!(run.never_fired(), ["first", "second", "third"]);
         assert_eq!(run.strike("s", "search"), timeout("first"));
         assert_eq!(run.strike("s", "search"), timeout("second"));
@@ -511,7 +514,7 @@ mod tests {
         #[test]
         fn recover_after_fails_exactly_so_often(failures in 1_u64..20, calls in 0_u64..40) {
             let faults = [fault("f", target(Some("t"), None), FaultKind::RecoverAfter { failures })];
-            let mut run = FaultState::new(&faults, Some(1));
+            let mut run = FaultState::new(faults.as_slice(), Some(1));
             let met = (0..calls).filter(|_| run.strike("s", "t").is_some()).count() as u64;
             prop_assert_eq!(met, failures.min(calls));
         }

@@ -54,6 +54,6 @@ pub use mcptest_protocol::Revision;
 pub use options::{CallOptions, ConnectOptions, Lifecycle, ServerInfo};
 pub use process::ServerCommand;
 pub use reaper::kill_all;
-pub use server_process::ServerProcess;
+pub use server_process::{ServerProcess, StderrLines};
 pub use state::ServerMessage;
 pub use violation::{Violation, ViolationKind};

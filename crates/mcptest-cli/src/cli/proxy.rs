@@ -54,9 +54,13 @@ pub struct ProxyArgs {
     /// The number of the run in the trace, from 1. Each run has its own distractors.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
+    /// Connect to a server of a running test, whose run listens on this socket. `mcptest run` gives
+    /// agents this command; it is of no other use.
+    #[arg(long, value_name = "SOCKET", hide = true, requires = "server", conflicts_with_all = ["command", "url", "record", "distractors"])]
+    pub connect: Option<PathBuf>,
     /// The address of a server over streamable HTTP, instead of a command. The client still uses
     /// stdio.
-    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present = "command")]
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present_any = ["command", "connect"])]
     pub url: Option<String>,
     /// A header for `--url`. Its value is never recorded or printed. Repeatable.
     #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]

@@ -18,6 +18,13 @@ use crate::secrets;
 use crate::signals::asked_to_end;
 
 pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
+    if let (Some(socket), Some(server)) = (&args.connect, &args.server) {
+        let stdout = CheckedStdout::default();
+        return match mcptest_proxy::connect(socket, server, std::io::stdin(), stdout) {
+            Ok(()) => Ok(ExitCode::Passed),
+            Err(error) => Err(Failure::Message(error.to_string())),
+        };
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
