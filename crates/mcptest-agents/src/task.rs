@@ -41,7 +41,7 @@ impl ServerLaunch {
 
 /// The next message of the user, after an answer of the agent.
 pub type NextTurn<'a> =
-    dyn FnMut(String) -> Pin<Box<dyn Future<Output = Option<String>> + 'a>> + 'a;
+    dyn FnMut(String) -> Pin<Box<dyn Future<Output = Option<String>> + Send + 'a>> + Send + 'a;
 
 /// The input of one run.
 pub struct AgentTask<'a> {
@@ -62,7 +62,7 @@ pub struct AgentTask<'a> {
     /// The folders of the run.
     pub room: &'a Room,
     /// The variables of mcptest's own environment.
-    pub variables: &'a dyn Fn(&str) -> Option<String>,
+    pub variables: &'a (dyn Fn(&str) -> Option<String> + Sync),
 }
 
 impl fmt::Debug for AgentTask<'_> {
