@@ -1,6 +1,7 @@
 //! The agent loop.
 
 use mcptest_trace::trace::Trace;
+use mcptest_trace::user_turn::UserTurn;
 use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
@@ -17,6 +18,8 @@ pub struct Task<'a> {
     pub system: Option<&'a str>,
     /// The prompt.
     pub prompt: &'a str,
+    /// The messages that the user sends after answers, in order.
+    pub turns: &'a [UserTurn],
     /// The limit of assistant turns.
     pub max_turns: u32,
     /// The limit of output tokens per turn.
@@ -24,6 +27,9 @@ pub struct Task<'a> {
 }
 
 /// Runs the model until it ends by itself or reaches `max_turns`, and returns the trace.
+///
+/// A turn without calls is an answer. If the user has a further message whose condition holds, it
+/// is sent and the run continues; else the answer ends the run.
 ///
 /// The calls of one turn are carried out one after the other, in the order in which the model made
 /// them, so that a run against a server with state gives the same trace each time. `observer`
@@ -35,7 +41,7 @@ pub async fn run(
     tools: &dyn Tools,
     observer: Observer<'_>,
 ) -> Trace {
-    let mut trace = TraceBuilder::new(task.prompt, offer);
+    let mut trace = TraceBuilder::new(task.prompt, task.turns, offer);
     let mut messages = vec![Message::User(task.prompt.to_owned())];
     for number in 1..=task.max_turns {
         tracing::debug!(
@@ -66,7 +72,12 @@ pub async fn run(
                 messages.push(Message::Assistant(turn));
                 continue;
             }
-            return trace.ended(turn);
+            let Some(message) = trace.next_message(&turn) else {
+                return trace.ended(turn);
+            };
+            messages.push(Message::Assistant(turn));
+            messages.push(Message::User(message.to_owned()));
+            continue;
         }
         let mut results = Vec::new();
         for call in &turn.calls {

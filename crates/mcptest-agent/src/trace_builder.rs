@@ -2,6 +2,7 @@
 
 use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::{Conversation, Extra, ToolCall, ToolResult, Trace, Turn};
+use mcptest_trace::user_turn::{UNSAID_TURN_KEY, UnsaidTurn, UserTurn};
 use mcptest_trace::verdict::RunError;
 
 use crate::TARGET;
@@ -9,21 +10,21 @@ use crate::model::{AssistantTurn, ModelCall, ToolReply, TurnEnd, Usage};
 use crate::offer::Offer;
 
 /// The trace of a run while it is in progress.
-pub(crate) struct TraceBuilder {
+pub(crate) struct TraceBuilder<'a> {
     trace: Trace,
     turns: Vec<Turn>,
+    /// The messages that the user has not sent yet, from number `said` on.
+    further: &'a [UserTurn],
+    said: usize,
+    /// The message whose condition did not hold.
+    unsaid: Option<UnsaidTurn>,
     /// The sum of all turns; `None` once a turn reports no usage.
     usage: Option<Usage>,
 }
 
-impl TraceBuilder {
-    /// Starts a trace with the prompt and the offered tools.
-    pub(crate) fn new(prompt: &str, offer: &Offer) -> Self {
-        let user = Turn {
-            role: Some("user".into()),
-            content: Some(prompt.to_owned().into()),
-            ..Turn::default()
-        };
+impl<'a> TraceBuilder<'a> {
+    /// Starts a trace with the prompt, the further messages of the user and the offered tools.
+    pub(crate) fn new(prompt: &str, further: &'a [UserTurn], offer: &Offer) -> Self {
         Self {
             trace: Trace {
                 catalog: Some(
@@ -35,7 +36,10 @@ impl TraceBuilder {
                 ),
                 ..Trace::default()
             },
-            turns: vec![user],
+            turns: vec![user(prompt)],
+            further,
+            said: 0,
+            unsaid: None,
             usage: Some(Usage::default()),
         }
     }
@@ -58,6 +62,27 @@ impl TraceBuilder {
             (Some(sum), Some(more)) => Some(sum.plus(more)),
             _ => None,
         };
+    }
+
+    /// Returns the user's next message if there is one and its condition holds after this answer,
+    /// and records it.
+    pub(crate) fn next_message(&mut self, answer: &AssistantTurn) -> Option<&'a str> {
+        let next = self.further.get(self.said)?;
+        if answer.end != TurnEnd::Finished {
+            return None;
+        }
+        self.trace.final_response = Some(answer.text.clone().into());
+        self.trace.conversation.turns = Some(std::mem::take(&mut self.turns));
+        self.unsaid = next.unsaid(self.said, self.trace.observable());
+        self.turns = self.trace.conversation.turns.take().unwrap_or_default();
+        self.trace.final_response = None;
+        if self.unsaid.is_some() {
+            return None;
+        }
+        self.said += 1;
+        self.turns.push(user(&next.say));
+        tracing::debug!(target: TARGET, message = self.said, "the user continues");
+        Some(&next.say)
     }
 
     /// Records a call and returns its id and the tool's full id.
@@ -145,6 +170,22 @@ impl TraceBuilder {
             extra: Extra::default(),
         };
         self.trace.extra.insert("stop_reason", stop_reason);
+        if self.trace.error.is_none() && self.said < self.further.len() {
+            let unsaid = self
+                .unsaid
+                .unwrap_or_else(|| UnsaidTurn::without_answer(self.said, stop_reason));
+            // A struct of strings, numbers and JSON always has a JSON form.
+            let unsaid = serde_json::to_value(unsaid).unwrap_or_default();
+            self.trace.extra.insert(UNSAID_TURN_KEY, unsaid);
+        }
         self.trace
+    }
+}
+
+fn user(text: &str) -> Turn {
+    Turn {
+        role: Some("user".into()),
+        content: Some(text.to_owned().into()),
+        ..Turn::default()
     }
 }

@@ -136,6 +136,7 @@ fn agent(model: &dyn Model, tools: &dyn Tools) -> Trace {
     let task = Task {
         system: None,
         prompt: "Buy it.",
+        turns: &[],
         max_turns: 5,
         max_tokens: None,
     };

@@ -9,6 +9,7 @@ use mcptest_redact::redact::Redactor;
 use mcptest_trace::claims::{CLAIMS_KEY, ModelClaims};
 use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::Trace;
+use mcptest_trace::user_turn::UserTurn;
 use serde_json::Value;
 
 use crate::format::{Cassette, ModelAnswer, RecordedRun};
@@ -66,17 +67,20 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
         .models
         .get(&ModelRole::Agent.to_string())
         .map_or(&[][..], Vec::as_slice);
-    let ended = turns.last().is_some_and(|last| match &last.answer {
-        ModelAnswer::Turn(turn) => turn.calls.is_empty(),
-        ModelAnswer::Error(_) => true,
-    });
+    let settings = &subject.settings;
+    let further = settings.get("turns").and_then(Value::as_array);
+    let further: Vec<UserTurn> = further
+        .into_iter()
+        .flatten()
+        .filter_map(UserTurn::read)
+        .collect();
     let task = Task {
         system: subject.system.as_deref(),
         prompt: &subject.prompt,
+        turns: &further,
         // A run that did not end by itself reached its limit of turns.
-        max_turns: u32::try_from(turns.len()).unwrap_or(u32::MAX) + u32::from(ended),
-        max_tokens: subject
-            .settings
+        max_turns: u32::try_from(turns.len()).unwrap_or(u32::MAX),
+        max_tokens: settings
             .get("max_tokens")
             .and_then(|most| u32::try_from(most.as_u64()?).ok()),
     };

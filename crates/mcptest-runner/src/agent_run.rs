@@ -63,6 +63,7 @@ pub(crate) async fn agent_run(
             let task = Task {
                 system: test.system.as_deref(),
                 prompt: &test.prompt,
+                turns: &test.turns,
                 max_turns: test.max_turns,
                 max_tokens: test.max_tokens,
             };
@@ -232,9 +233,9 @@ fn check_name_free(
     real: &[Tool],
 ) -> Result<(), RunError> {
     let servers = test.servers.iter().map(String::as_str);
-    let Some(problem) = test
-        .discovery
-        .check(&test.prompt, servers, real.iter().map(Tool::name))
+    let Some(problem) =
+        test.discovery
+            .check(&test.user_text(), servers, real.iter().map(Tool::name))
     else {
         return Ok(());
     };

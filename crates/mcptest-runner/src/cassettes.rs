@@ -13,6 +13,7 @@ use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{AgentTest, Replay, ScriptTurn, Server};
 use mcptest_trace::fault::{Fault, FaultKind};
+use mcptest_trace::user_turn::UserTurn;
 use serde_json::{Map, Value, json};
 
 use crate::providers;
@@ -114,6 +115,10 @@ pub fn cassette_subject(suite: &Suite, test: &AgentTest, model: &str) -> Subject
         if let Some(budget) = test.detection_budget_ms {
             settings.insert("max_detection_ms".to_owned(), budget.into());
         }
+    }
+    if !test.turns.is_empty() {
+        let turns = test.turns.iter().map(UserTurn::to_value);
+        settings.insert("turns".to_owned(), turns.collect());
     }
     if model == builtin::SCRIPTED {
         let script: Value = test

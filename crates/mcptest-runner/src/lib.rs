@@ -19,6 +19,7 @@ mod fixtures;
 mod models;
 mod mutate;
 mod one_run;
+mod outcomes;
 mod plan;
 mod providers;
 mod resume;

@@ -18,6 +18,8 @@ use mcptest_trace::verdict::{RunError, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::outcomes::{Outcomes, has_outcomes};
+
 /// The settings that all tests of a suite share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgeContext<'a> {
@@ -95,11 +97,17 @@ impl RunOutcome {
         let mut expectations_held = None;
         let mut unjudged = false;
         // A run that failed is no evidence about the agent.
-        if error.is_none() && !test.expect.is_empty() {
+        if error.is_none() && (!test.expect.is_empty() || has_outcomes(test)) {
             let seen = trace.observable();
-            if explain == Explain::Problems && all_hold(test, seen) {
+            let outcomes = Outcomes::of(test, trace);
+            if explain == Explain::Problems && outcomes.hold() && all_hold(test, seen) {
                 return Self::good();
             }
+            if has_outcomes(test) {
+                expectations_held = Some(outcomes.hold());
+            }
+            unjudged |= outcomes.missing;
+            assertions.extend(outcomes.assertions);
             for expectation in &test.expect {
                 let Some(judge) = expectation.judge() else {
                     let mut assertion = expectation.apply(seen, None);
@@ -122,7 +130,9 @@ impl RunOutcome {
                 assertions.push(assertion);
             }
             // Without a gate, a run of which every assertion was skipped shows nothing.
-            unjudged |= test.gates.is_empty() && assertions.iter().all(|one| one.skipped.is_some());
+            unjudged |= test.gates.is_empty()
+                && !has_outcomes(test)
+                && assertions.iter().all(|one| one.skipped.is_some());
         }
         let verdict = match verdict_of(error.as_ref(), &assertions) {
             Verdict::Pass if unjudged => Verdict::NoEvidence,
@@ -579,6 +589,7 @@ impl<'a> CaseJudge<'a> {
                 Some(_) => self.context.judges,
                 None => !self.test.tolerates_failed_runs,
             })
+            || (has_outcomes(self.test) && !self.test.tolerates_failed_runs)
     }
 
     /// Judges a case that was interrupted. A gate whose figures could still change has judged
@@ -615,12 +626,12 @@ impl<'a> CaseJudge<'a> {
 
 /// The reason why a test has nothing to judge, apart from its gates.
 fn why_no_evidence(context: &JudgeContext<'_>, test: &AgentTest, runs: u64) -> Option<String> {
-    let all_judged = || test.expect.iter().all(|one| one.judge().is_some());
+    let all_judged = || !has_outcomes(test) && test.expect.iter().all(|one| one.judge().is_some());
     if runs == 0 {
         Some("there is no trace of this test".to_owned())
     } else if !test.gates.is_empty() {
         None
-    } else if test.expect.is_empty() {
+    } else if test.expect.is_empty() && !has_outcomes(test) {
         Some("the test expects nothing".to_owned())
     } else if !context.judges && all_judged() {
         Some(JUDGES_ARE_OFF.to_owned())

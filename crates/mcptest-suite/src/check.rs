@@ -15,6 +15,7 @@ mod recording;
 mod servers;
 mod tool_names;
 mod tool_tests;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -20,6 +20,7 @@ pub use crate::providers::{ApiFile, ProviderFile};
 use crate::schema_table::GATE_BLOCKS;
 pub use crate::server_file::{IsolationFile, LifecycleFile, ServerFile};
 pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
+pub use crate::turn_file::TurnFile;
 pub use mcptest_yaml::duration::WrittenDuration;
 pub use mcptest_yaml::values::{OneOrMany, Scalar};
 
@@ -82,6 +83,8 @@ pub struct AgentFields {
     /// The task for the agent.
     #[serde(alias = "user_prompt")]
     pub prompt: Option<String>,
+    /// The messages that the user sends after answers of the agent, in order.
+    pub turns: Option<Vec<TurnFile>>,
     /// The system prompt.
     pub system: Option<String>,
     /// The number of runs. Default: 1; 0 counts as 1. `{max: 30, stop: decided}` stops as soon as

@@ -24,6 +24,7 @@ pub mod suite;
 pub mod template;
 mod tool_file;
 pub mod tool_names;
+mod turn_file;
 
 pub use import::ReadFile;
 pub use load::{Loaded, load, load_from, load_text};

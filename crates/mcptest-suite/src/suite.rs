@@ -1,5 +1,6 @@
 //! The checked suite: all references are resolved, all expressions compiled.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use mcptest_trace::fault::Fault;
 use mcptest_trace::snapshot::Snapshot;
 use mcptest_trace::target::Target;
 use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::user_turn::UserTurn;
 
 pub use crate::file::{
     IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall,
@@ -194,6 +196,8 @@ pub struct AgentTest {
     pub servers: Vec<String>,
     /// The task; empty only in a suite loaded for scoring.
     pub prompt: String,
+    /// The messages that the user sends after answers, in order.
+    pub turns: Vec<UserTurn>,
     /// The system prompt.
     pub system: Option<String>,
     /// The number of runs, at least 1.
@@ -229,6 +233,25 @@ pub struct AgentTest {
     pub replay: Option<Replay>,
     /// Tags.
     pub tags: Vec<String>,
+}
+
+impl AgentTest {
+    /// All texts of the user: the prompt and the further messages, one per line.
+    #[must_use]
+    pub fn user_text(&self) -> Cow<'_, str> {
+        user_text(&self.prompt, &self.turns)
+    }
+}
+
+/// The prompt and the further messages, one per line.
+pub(crate) fn user_text<'a>(prompt: &'a str, turns: &[UserTurn]) -> Cow<'a, str> {
+    let mut text = Cow::Borrowed(prompt);
+    for turn in turns {
+        let text = text.to_mut();
+        text.push('\n');
+        text.push_str(&turn.say);
+    }
+    text
 }
 
 /// A direct tool test.

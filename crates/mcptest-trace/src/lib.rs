@@ -21,4 +21,5 @@ pub mod snapshot;
 pub mod target;
 pub mod tool_id;
 pub mod trace;
+pub mod user_turn;
 pub mod verdict;

@@ -2,7 +2,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use mcptest_trace::catalog::Tool;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::trace::ToolCall;
+use mcptest_trace::user_turn::UnsaidTurn;
 use mcptest_trace::verdict::ErrorKind;
 use serde_json::json;
 
@@ -92,10 +94,20 @@ async fn play(
     max_turns: u32,
     turns: Vec<Result<AssistantTurn, RunError>>,
 ) -> (Trace, Vec<String>) {
+    converse(servers, max_turns, &[], turns).await
+}
+
+async fn converse(
+    servers: &[&str],
+    max_turns: u32,
+    further: &[UserTurn],
+    turns: Vec<Result<AssistantTurn, RunError>>,
+) -> (Trace, Vec<String>) {
     let model = Fixed(Mutex::new(turns), Mutex::new(Vec::new()));
     let task = Task {
         system: None,
         prompt: "do it",
+        turns: further,
         max_turns,
         max_tokens: None,
     };
@@ -134,6 +146,7 @@ async fn the_observer_receives_each_answer_in_order() {
     let task = Task {
         system: None,
         prompt: "do it",
+        turns: &[],
         max_turns: 3,
         max_tokens: None,
     };
@@ -339,4 +352,105 @@ async fn tracing_shows_turns_calls_and_the_stop_reason() {
             "{text}"
         );
     }
+}
+
+fn say(text: &str, when: Option<Value>) -> UserTurn {
+    let when = when.map(|when| Expectation::compile(&WrittenExpectation(when), "").unwrap());
+    UserTurn {
+        say: text.to_owned(),
+        when,
+    }
+}
+
+fn texts(trace: &Trace) -> Vec<(String, String)> {
+    let turns = trace.conversation.turns.as_deref().unwrap_or_default();
+    turns
+        .iter()
+        .map(|turn| {
+            (
+                turn.role.as_deref().unwrap_or_default().to_owned(),
+                turn.text(),
+            )
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn the_user_continues_while_the_conditions_hold() {
+    let further = [
+        say("Yes.", Some(json!({"final_response": {"contains": "?"}}))),
+        say("Thanks.", Some(json!({"tool_names": ["get"]}))),
+    ];
+    let turns = vec![
+        turn("Shall I?", vec![]),
+        turn("", vec![call("get", json!({}))]),
+        turn("Done.", vec![]),
+        turn("You are welcome.", vec![]),
+    ];
+    let (trace, _) = converse(&["s"], 4, &further, turns).await;
+    let said = [
+        ("user", "do it"),
+        ("assistant", "Shall I?"),
+        ("user", "Yes."),
+        ("assistant", ""),
+        ("assistant", "Done."),
+        ("user", "Thanks."),
+        ("assistant", "You are welcome."),
+    ];
+    assert_eq!(
+        texts(&trace),
+        said.map(|(role, text)| (role.to_owned(), text.to_owned()))
+    );
+    assert_eq!(trace.final_response.as_deref(), Some("You are welcome."));
+    assert_eq!(trace.tool_calls[0].turn, Some(2));
+    assert_eq!(trace.total_tokens(), Some(60));
+    assert_eq!(trace.extra["stop_reason"], "end");
+    assert_eq!(UnsaidTurn::of(&trace), None);
+}
+
+#[tokio::test]
+async fn a_condition_that_does_not_hold_ends_the_run() {
+    let further = [
+        say("Yes.", Some(json!({"final_response": {"contains": "?"}}))),
+        say("Thanks.", None),
+    ];
+    let turns = vec![turn("Done.", vec![]), turn("never", vec![])];
+    let (trace, _) = converse(&["s"], 4, &further, turns).await;
+    assert_eq!(texts(&trace).len(), 2);
+    assert_eq!(trace.final_response.as_deref(), Some("Done."));
+    assert_eq!(trace.error, None);
+    let unsaid = UnsaidTurn::of(&trace).unwrap();
+    assert_eq!(unsaid.turn, 0);
+    assert_eq!(unsaid.when.unwrap().actual, "Done.");
+}
+
+#[tokio::test]
+async fn max_turns_counts_over_all_messages() {
+    let further = [say("More.", None), say("More.", None)];
+    let turns = vec![turn("a", vec![]), turn("b", vec![]), turn("c", vec![])];
+    let (trace, _) = converse(&["s"], 2, &further, turns).await;
+    assert_eq!(trace.extra["stop_reason"], "max_turns");
+    assert_eq!(trace.final_response, None);
+    assert_eq!(UnsaidTurn::of(&trace), None, "both were said");
+    let turns = vec![turn("", vec![call("get", json!({}))])];
+    let (trace, _) = converse(&["s"], 1, &further, turns).await;
+    let unsaid = UnsaidTurn::of(&trace).unwrap();
+    assert_eq!((unsaid.turn, unsaid.when), (0, None));
+}
+
+#[tokio::test]
+async fn an_answer_that_did_not_finish_is_not_answered() {
+    let cut = AssistantTurn {
+        text: "I will".to_owned(),
+        end: TurnEnd::OutOfTokens,
+        ..AssistantTurn::default()
+    };
+    let (trace, _) = converse(&["s"], 3, &[say("Continue.", None)], vec![Ok(cut)]).await;
+    assert_eq!(trace.extra["stop_reason"], "max_tokens");
+    assert!(
+        UnsaidTurn::of(&trace)
+            .unwrap()
+            .reason
+            .contains("max_tokens")
+    );
 }

@@ -11,7 +11,7 @@ use super::{Checker, SCRIPTED};
 use crate::file::{AgentFields, Entry};
 use crate::import::Part;
 use crate::options::Purpose;
-use crate::suite::{AgentTest, Test};
+use crate::suite::{AgentTest, Test, user_text};
 
 const DEFAULT_MAX_TURNS: u32 = 10;
 
@@ -203,6 +203,7 @@ impl Checker<'_> {
             &own.expect,
             &OBSERVABLE_ROOTS,
         );
+        let turns = self.turns(part, at, own);
         let runs = own.runs.or_else(|| base?.runs);
         let context = LoadContext {
             to_run: run,
@@ -227,7 +228,8 @@ impl Checker<'_> {
             .or_else(|| base?.discovery)
             .unwrap_or_default();
         if let Some(prompt) = prompt {
-            self.discovery(part, at, discovery, prompt, &servers, &entry.gates);
+            let text = user_text(prompt, &turns);
+            self.discovery(part, at, discovery, &text, &servers, &entry.gates);
         }
         let detection_budget_ms =
             written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
@@ -259,6 +261,7 @@ impl Checker<'_> {
             models,
             servers,
             prompt: prompt.cloned().unwrap_or_default(),
+            turns,
             system: own
                 .system
                 .as_ref()

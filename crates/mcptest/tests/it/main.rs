@@ -27,6 +27,7 @@
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `tool_names` | tools that a suite names and no server offers |
 //! | `trace_tools` | `trace`: convert, show, stats, infer, anonymise |
+//! | `turns` | further messages of the user |
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
@@ -74,3 +75,4 @@ mod tool_names;
 mod tools;
 mod trace_inputs;
 mod trace_tools;
+mod turns;
