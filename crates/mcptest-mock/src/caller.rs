@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use mcptest_protocol::Revision;
 use serde_json::Value;
 
+use crate::database::{Database, SessionState};
 use crate::fault::FaultState;
 use crate::manifest::LogLevel;
 
@@ -19,4 +20,6 @@ pub(crate) struct Caller<'a> {
     pub(crate) asks: &'a AtomicU64,
     /// The fault of all tools without one of their own.
     pub(crate) fault: &'a FaultState,
+    /// The image of the database, and the session's copy.
+    pub(crate) database: Option<(&'a Database, &'a SessionState)>,
 }

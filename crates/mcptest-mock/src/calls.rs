@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::ask::ask_client;
 use crate::caller::Caller;
 use crate::compile::{Answer, Ask, Before, Case, Prompt, Response};
+use crate::database::SqlTool;
 use crate::deferred::Schedule;
 use crate::fault::{CallEffect, FaultState, MockFault};
 use crate::jsonrpc::{RpcError, clip, write_json};
@@ -21,6 +22,8 @@ use crate::validate::{ArgumentCheck, ArgumentProblem};
 pub(crate) struct CallableTool {
     arguments: ArgumentCheck,
     cases: Vec<(Case, AtomicUsize)>,
+    /// The statements in place of an answer.
+    sql: Option<SqlTool>,
     ask: Vec<Vec<Ask>>,
     fault: Option<FaultState>,
     /// The arguments that headers repeat.
@@ -31,6 +34,7 @@ impl CallableTool {
     pub(crate) fn new(
         input_schema: Option<Value>,
         cases: Vec<Case>,
+        sql: Option<SqlTool>,
         ask: Vec<Vec<Ask>>,
         fault: Option<MockFault>,
     ) -> Self {
@@ -45,6 +49,7 @@ impl CallableTool {
                 .into_iter()
                 .map(|case| (case, AtomicUsize::new(0)))
                 .collect(),
+            sql,
             ask,
             fault: fault.map(FaultState::new),
         }
@@ -137,6 +142,9 @@ pub(crate) fn call_tool<'a>(
     }
     if let Some(outcome) = ask_client(&tool.ask, name, caller, params, arguments, schedule)? {
         return Ok(outcome);
+    }
+    if let (Some(sql), Some((image, state))) = (&tool.sql, &caller.database) {
+        return Ok(Outcome::fresh(members(&sql.call(state, image, arguments))));
     }
     let Some(response) = tool.response(arguments) else {
         return Err(RpcError::internal("Internal error: the tool has no answer"));

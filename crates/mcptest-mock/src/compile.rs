@@ -1,6 +1,7 @@
 //! Checks a written manifest and prepares its answers.
 
 mod compiled;
+mod database;
 mod prompts;
 mod resources;
 mod tools;
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
+use self::database::Tables;
 pub use compiled::Manifest;
 pub(crate) use compiled::{
     Answer, Ask, Before, Case, CompiledTool, Prompt, ResourceTemplate, Response,
@@ -41,6 +43,7 @@ impl Manifest {
     /// allow.
     pub fn from_spec(spec: &ServerSpec) -> Result<Self, Vec<ManifestProblem>> {
         let mut compiler = Compiler::default();
+        let database = compiler.database(spec.database.as_ref());
         let tools: Vec<_> = each(&spec.tools, "tools", |tool, at| compiler.tool(tool, at));
         let resources = each(&spec.resources, "resources", |resource, at| {
             compiler.resource(resource, at)
@@ -86,6 +89,7 @@ impl Manifest {
             fault: fault.unwrap_or_default(),
             page_size: spec.page_size.and_then(|size| usize::try_from(size).ok()),
             subscribe: spec.resources.iter().any(|resource| resource.subscribe),
+            database,
         })
     }
 
@@ -98,6 +102,7 @@ impl Manifest {
             CompiledTool {
                 input_schema: wire.get("inputSchema").cloned(),
                 cases: vec![tools::echo(name.as_deref().unwrap_or_default())],
+                sql: None,
                 ask: Vec::new(),
                 fault: None,
                 name,
@@ -115,6 +120,7 @@ impl Manifest {
             fault: MockFault::None,
             page_size: None,
             subscribe: false,
+            database: None,
         }
     }
 
@@ -140,6 +146,8 @@ fn each<S, T>(specs: &[S], list: &str, mut compile: impl FnMut(&S, &str) -> T) -
 #[derive(Default)]
 struct Compiler {
     problems: Vec<ManifestProblem>,
+    /// The database of the manifest, for checking statements.
+    tables: Tables,
 }
 
 impl Compiler {

@@ -27,6 +27,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 
+use crate::database::SessionState;
 use crate::deferred::{Deferred, TransportEvent};
 use crate::headers::{header_mismatch, is_local_authority, is_local_origin};
 use crate::jsonrpc::{
@@ -59,6 +60,7 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
         server,
         sessions: Mutex::default(),
         next_session: AtomicU64::new(1),
+        stateless: SessionState::default(),
     });
     loop {
         let (stream, _) = match listener.accept().await {
@@ -92,6 +94,8 @@ struct State {
     server: Arc<MockServer>,
     sessions: Mutex<HashMap<String, Arc<Connection>>>,
     next_session: AtomicU64,
+    /// The database of all requests without a session.
+    stateless: SessionState,
 }
 
 /// A session and the answers in progress.
@@ -211,7 +215,8 @@ impl State {
                 let why = format!("Invalid params: _meta has no valid {key}");
                 return error_reply(StatusCode::BAD_REQUEST, id(), RpcError::invalid_params(why));
             }
-            return self.handle(&Arc::default(), &message, accepts, true).await;
+            let connection = self.stateless_connection();
+            return self.handle(&connection, &message, accepts, true).await;
         }
         if in_header.is_some_and(|version| Revision::from_wire(version).is_none()) {
             let error = RpcError::invalid_request("Invalid request: unknown MCP-Protocol-Version");
@@ -224,6 +229,15 @@ impl State {
             Ok(connection) => self.handle(&connection, &message, accepts, false).await,
             Err((status, why)) => error_reply(status, id(), RpcError::invalid_request(why)),
         }
+    }
+
+    /// The connection of one request without a session.
+    fn stateless_connection(&self) -> Arc<Connection> {
+        let connection = Arc::<Connection>::default();
+        if self.server.has_database() {
+            lock(&connection.session).database = Some(self.stateless.clone());
+        }
+        connection
     }
 
     async fn initialize(&self, message: &Value, accepts: Accepts) -> Answer {

@@ -12,6 +12,7 @@
 //! | `compile.rs` | checks, and prepared answers |
 //! | `content.rs` | the rules of MCP for content |
 //! | `template.rs`, `expression.rs` | `${args.name}` in answers, and its syntax |
+//! | `database.rs` | state: tables, and tools that are SQL statements |
 //! | `validate.rs` | validation of arguments against input schemas |
 //! | `fault.rs` | intentional failures of calls |
 //! | `deferred.rs` | answers that are sent late, in parts, or never |
@@ -31,6 +32,7 @@ mod caller;
 mod calls;
 mod compile;
 mod content;
+mod database;
 mod deferred;
 mod expression;
 mod fault;
@@ -52,6 +54,9 @@ mod timer;
 mod validate;
 
 pub use compile::{Manifest, ManifestProblem};
+pub use database::{
+    DatabaseSpec, ExpectRowsSpec, QUERY_METHOD, QUERY_TOKEN_VARIABLE, RowsBound, SqlSpec,
+};
 pub use deferred::{Deferred, DeferredMessage, TransportEvent};
 pub use fault::{FaultError, MockFault};
 pub use http::{HTTP_PATH, serve_http};

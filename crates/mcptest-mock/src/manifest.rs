@@ -10,6 +10,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::database::{DatabaseSpec, ExpectRowsSpec, SqlSpec};
 use crate::fault::PATTERN;
 
 /// A mock manifest: the server for `mcptest mock --tools-from FILE`.
@@ -39,6 +40,8 @@ pub struct ServerSpec {
     /// The number of entries on a page of a list. By default lists have one page.
     #[schemars(range(min = 1))]
     pub page_size: Option<u32>,
+    /// The tables of the server, for tools with `sql`. Every session has its own copy.
+    pub database: Option<DatabaseSpec>,
     /// The tools, in the order of the list.
     #[serde(default)]
     pub tools: Vec<ToolSpec>,
@@ -79,6 +82,15 @@ pub struct ToolSpec {
     /// call, and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
+    /// The statements that a call carries out on the server's `database`, in place of an answer.
+    /// The result has their rows. A call that fails changes nothing.
+    pub sql: Option<SqlSpec>,
+    /// With `sql`: the number of rows that a statement must return or change. Otherwise the call
+    /// fails.
+    pub expect_rows: Option<ExpectRowsSpec>,
+    /// With `sql`: the text of the error result of a call that fails. It may use the arguments. By
+    /// default it is the reason.
+    pub error: Option<String>,
     /// Requests to the client before the answer, in rounds. Each round has requests by name.
     #[serde(default)]
     pub ask: Vec<BTreeMap<String, AskSpec>>,

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::caller::Caller;
 use crate::calls::{CallableTool, call_tool, get_prompt, string_param};
 use crate::compile::{CompiledTool, Manifest, Prompt, ResourceTemplate};
+use crate::database::{Database, QUERY_METHOD, SessionState};
 use crate::deferred::{Schedule, TransportEvent};
 use crate::fault::FaultState;
 use crate::jsonrpc::{
@@ -50,6 +51,9 @@ pub struct MockServer {
     subscribe: bool,
     asks: AtomicU64,
     recorder: Option<Recorder>,
+    database: Option<Database>,
+    /// The token that enables queries of the database.
+    query_token: Option<String>,
 }
 
 impl MockServer {
@@ -69,7 +73,13 @@ impl MockServer {
         let page_size = manifest.page_size;
         let tools = manifest.tools.map(|tools| {
             let tools = tools.into_iter().map(|tool| {
-                let served = CallableTool::new(tool.input_schema, tool.cases, tool.ask, tool.fault);
+                let served = CallableTool::new(
+                    tool.input_schema,
+                    tool.cases,
+                    tool.sql,
+                    tool.ask,
+                    tool.fault,
+                );
                 (tool.wire, tool.name, served)
             });
             Listed::new("tools", tools.collect(), page_size)
@@ -136,7 +146,21 @@ impl MockServer {
             subscribe: manifest.subscribe,
             asks: AtomicU64::new(0),
             recorder: None,
+            database: manifest.database,
+            query_token: None,
         }
+    }
+
+    /// Enables [`QUERY_METHOD`] for clients that send this token.
+    #[must_use]
+    pub fn with_query_token(mut self, token: Option<String>) -> Self {
+        self.query_token = token.filter(|token| !token.is_empty());
+        self
+    }
+
+    /// Returns true if sessions have state.
+    pub(crate) fn has_database(&self) -> bool {
+        self.database.is_some()
     }
 
     /// The arguments of a tool that headers repeat over HTTP.
@@ -232,7 +256,9 @@ impl MockServer {
     #[must_use]
     pub fn handle(&self, session: &mut Session, message: &Value) -> Replies<'_> {
         log::received(message);
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = &self.recorder
+            && !self.is_query(message)
+        {
             recorder.message(message);
         }
         let refuse = |text| Replies::One(Reply::error(None, RpcError::invalid_request(text)));
@@ -390,6 +416,9 @@ impl MockServer {
             "tools/list" => self.tools.as_ref().ok_or_else(unknown)?.page(params),
             "tools/call" => {
                 let tools = self.tools.as_ref().ok_or_else(unknown)?;
+                if self.database.is_some() {
+                    session.database.get_or_insert_with(SessionState::default);
+                }
                 let caller = self.caller(session, revision, params);
                 call_tool(tools, &caller, params, schedule)
             }
@@ -417,6 +446,7 @@ impl MockServer {
                 self.resources.as_ref().ok_or_else(unknown)?;
                 self.read(revision, string_param(params, "uri")?)
             }
+            QUERY_METHOD => self.query(session, params).ok_or_else(unknown)?,
             "prompts/list" => self.prompts.as_ref().ok_or_else(unknown)?.page(params),
             "prompts/get" => {
                 let prompts = self.prompts.as_ref().ok_or_else(unknown)?;
@@ -449,7 +479,32 @@ impl MockServer {
             capabilities,
             asks: &self.asks,
             fault: &self.fault,
+            database: self.database.as_ref().zip(session.database.as_ref()),
         }
+    }
+
+    /// Returns true for a message of the program that started the server, not of its client.
+    fn is_query(&self, message: &Value) -> bool {
+        self.query_token.is_some()
+            && message.get("method").and_then(Value::as_str) == Some(QUERY_METHOD)
+    }
+
+    /// The rows of a query; `None` unless the client has the token.
+    fn query(
+        &self,
+        session: &mut Session,
+        params: &Map<String, Value>,
+    ) -> Option<Result<Outcome<'_>, RpcError>> {
+        let token = self.query_token.as_deref()?;
+        let given = params.get("token").and_then(Value::as_str)?;
+        let database = self.database.as_ref().filter(|_| given == token)?;
+        Some(string_param(params, "sql").and_then(|sql| {
+            let state = session.database.get_or_insert_with(SessionState::default);
+            let arguments = params.get("args").unwrap_or(&Value::Null);
+            let rows = state.with(database, |database| database.query(sql, arguments));
+            let rows = rows.map_err(|error| RpcError::invalid_params(error.to_string()))?;
+            Ok(Outcome::fresh(members(&json!({"rows": rows}))))
+        }))
     }
 
     fn read(&self, revision: Revision, uri: &str) -> Result<Outcome<'_>, RpcError> {

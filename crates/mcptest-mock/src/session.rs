@@ -3,6 +3,7 @@
 use mcptest_protocol::{Revision, meta as meta_keys};
 use serde_json::{Map, Value, json};
 
+use crate::database::SessionState;
 use crate::deferred::TransportEvent;
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};
 use crate::manifest::LogLevel;
@@ -16,6 +17,8 @@ pub struct Session {
     /// The client's capabilities.
     pub(crate) capabilities: Option<Value>,
     pub(crate) events: Vec<TransportEvent>,
+    /// The database, once a call has used it.
+    pub(crate) database: Option<SessionState>,
 }
 
 impl Session {

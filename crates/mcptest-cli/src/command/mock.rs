@@ -66,7 +66,9 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
     if let Some(fault) = args.fault {
         manifest = manifest.with_fault(fault);
     }
-    let server = MockServer::new(manifest);
+    // Set by `mcptest run` for the servers that it starts.
+    let token = std::env::var(mcptest_mock::QUERY_TOKEN_VARIABLE).ok();
+    let server = MockServer::new(manifest).with_query_token(token);
     match &args.record {
         Some(path) => {
             let file = std::fs::File::create(path)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::database::{Database, SqlTool};
 use crate::fault::MockFault;
 use crate::manifest::LogLevel;
 use crate::template::Template;
@@ -22,6 +23,8 @@ pub struct Manifest {
     pub(crate) fault: MockFault,
     pub(crate) page_size: Option<usize>,
     pub(crate) subscribe: bool,
+    /// The tables and rows at the start of a session.
+    pub(crate) database: Option<Database>,
 }
 
 #[derive(Debug, Clone)]
@@ -33,6 +36,8 @@ pub(crate) struct CompiledTool {
     pub(crate) input_schema: Option<Value>,
     /// The answers by arguments. The first case that matches wins.
     pub(crate) cases: Vec<Case>,
+    /// The statements in place of an answer.
+    pub(crate) sql: Option<SqlTool>,
     pub(crate) ask: Vec<Vec<Ask>>,
     pub(crate) fault: Option<MockFault>,
 }

@@ -45,12 +45,14 @@ impl Compiler {
             wire.insert("outputSchema".to_owned(), schema);
         }
         insert_some(&mut wire, "annotations", spec.annotations.as_ref());
+        let sql = self.sql(spec, at);
         let cases = self.cases(spec, at);
         CompiledTool {
             wire: wire.into(),
             name: Some(spec.name.clone()),
             input_schema: Some(input_schema),
             cases,
+            sql,
             ask: self.ask(&spec.ask, at),
             fault: self.fault(spec.fault.as_deref(), at),
         }

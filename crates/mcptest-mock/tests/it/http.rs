@@ -59,7 +59,10 @@ impl Answer {
 }
 
 async fn serve(manifest: &str, fault: MockFault) -> Served {
-    let server = MockServer::new(load_data(manifest).with_fault(fault));
+    serve_mock(MockServer::new(load_data(manifest).with_fault(fault))).await
+}
+
+async fn serve_mock(server: MockServer) -> Served {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let task = tokio::spawn(async move {
@@ -404,4 +407,45 @@ async fn the_stateless_revision_checks_its_headers() {
     let answer = mock.post(&nope, &request("tools/call", Some("nope"))).await;
     assert_eq!((answer.status, answer.code()), (200, json!(-32602)));
     assert_eq!(mock.send("GET /mcp", &[version], "").await.status, 405);
+}
+
+#[cfg(feature = "database")]
+#[tokio::test]
+async fn each_session_has_its_own_database() {
+    let served = serve_mock(crate::database::shop()).await;
+    let (one, two) = (served.session().await, served.session().await);
+    let call = |tool: &str, arguments: Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    };
+    let cancel = call("cancel_order", json!({"id": "A1"}));
+    let open = call("orders", json!({"status": "open"}));
+    let done = served.post(&[("mcp-session-id", &one)], &cancel).await;
+    assert_eq!(done.json()["result"]["isError"], Value::Null, "{done:?}");
+    for (session, rows) in [(&one, 0), (&two, 1)] {
+        let answer = served.post(&[("mcp-session-id", session)], &open).await;
+        let found = answer.json()["result"]["structuredContent"]["rows"].clone();
+        assert_eq!(found.as_array().map(Vec::len), Some(rows), "{answer:?}");
+    }
+    // Requests without a session share one.
+    for (mut message, name, errors) in [
+        (cancel.clone(), "cancel_order", false),
+        (cancel, "cancel_order", true),
+    ] {
+        message["params"]["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let headers = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", name),
+        ];
+        let answer = served.post(&headers, &message).await;
+        assert_eq!(
+            answer.json()["result"]["isError"] == true,
+            errors,
+            "{answer:?}"
+        );
+    }
 }

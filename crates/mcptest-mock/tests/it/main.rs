@@ -3,6 +3,7 @@
 //! - `load`: loading of manifests, and the messages for invalid files
 //! - `golden`: messages and replies, for every revision
 //! - `captured`: catalogs of real servers
+//! - `database`: tables, and tools that are SQL statements
 //! - `faults`: late and missing answers, cancellation
 //! - `http`: sessions, streams, refusals, headers
 //! - `presets`: the bundled catalogs
@@ -11,6 +12,8 @@
 //! - `official_client`: the official Rust SDK as a client of a mock process
 
 mod captured;
+#[cfg(feature = "database")]
+mod database;
 mod faults;
 mod golden;
 mod http;
