@@ -42,6 +42,7 @@ fn all() -> Result<Vec<Generated>> {
     files.push(crate::python::stubs::file());
     files.extend(crate::gate_pages::pages()?);
     files.push(crate::format_page::page());
+    files.push(crate::page::file()?);
     files.push(Generated {
         path: "docs/reference/cli.md".to_owned(),
         text: command_line(&workspace::build(Profile::Dev)?)?,

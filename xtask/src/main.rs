@@ -18,6 +18,7 @@ mod kills;
 mod lint_sample;
 mod modules;
 mod narrative;
+mod page;
 mod properties;
 mod public_traces;
 mod python;

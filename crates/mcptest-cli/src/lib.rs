@@ -9,6 +9,7 @@ mod cli;
 mod command;
 mod failure;
 mod files;
+mod gates;
 mod history;
 mod log;
 mod output;
@@ -28,7 +29,7 @@ use mcptest_gate_api::GateInfo;
 pub fn main(gates: &'static [GateInfo]) -> ExitCode {
     let code = match cli::Cli::try_parse() {
         Ok(cli) => {
-            suites::use_gates(gates);
+            gates::use_gates(gates);
             mcptest_http::use_proxies(secrets::proxies());
             panics::guarded(|| command::dispatch(&cli))
         }

@@ -9,6 +9,7 @@ use mcptest_report::{REPORTERS, RenderError, Report, Style};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::cli::{Colour, ReportArgs};
+use crate::gates;
 
 /// The two streams of the process, and the style of each.
 #[derive(Clone, Copy)]
@@ -27,6 +28,7 @@ impl Output {
         let style = |terminal: bool, width: Option<u16>| Style {
             width: width.filter(|_| terminal),
             verbose,
+            gates: &[],
             colour: match wish {
                 Colour::Always => true,
                 Colour::Never => false,
@@ -111,13 +113,15 @@ impl Output {
 
     /// The style for a reporter: a file has no colours and no width.
     pub fn style_for(&self, reporter: &Reporter) -> Style {
+        let gates = gates::meanings();
         if reporter.file.is_some() {
             Style {
                 verbose: self.out.verbose,
+                gates,
                 ..Style::default()
             }
         } else {
-            self.out
+            Style { gates, ..self.out }
         }
     }
 

@@ -1,15 +1,14 @@
 //! Finding and loading suites.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use mcptest_gate_api::GateInfo;
 use mcptest_report::Redactor;
 use mcptest_runner::CassetteSettings;
 use mcptest_suite::suite::AgentTest;
 use mcptest_suite::{LoadOptions, Loaded, Purpose, ResolvedSuite, load};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
+use crate::gates;
 use crate::log;
 use crate::output::Output;
 
@@ -95,20 +94,6 @@ fn is_something_else(path: &Path) -> bool {
     std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(tells))
 }
 
-/// The gates of this program.
-static GATES: OnceLock<&'static [GateInfo]> = OnceLock::new();
-
-/// Sets the gates that suites may use, once, at the start of the program.
-pub fn use_gates(gates: &'static [GateInfo]) {
-    // A second call changes nothing.
-    let _ = GATES.set(gates);
-}
-
-/// The gates that suites may use. Without any, a suite with a gate's block is an error.
-pub fn gates() -> &'static [GateInfo] {
-    GATES.get().copied().unwrap_or_default()
-}
-
 /// Adds warnings about tools that the suite names and no server offers, as far as that is known
 /// without starting a server.
 pub fn warn_of_unknown_tools(
@@ -139,7 +124,7 @@ pub fn load_one(path: &Path, purpose: Purpose) -> Result<Loaded, Diagnostics> {
 pub fn resolve(path: &Path) -> Result<ResolvedSuite, Diagnostics> {
     let options = LoadOptions {
         purpose: Purpose::Score,
-        gates: gates(),
+        gates: gates::all(),
         env: &|name| std::env::var(name).ok(),
         check_model: &mcptest_runner::check_model,
         providers: &mcptest_runner::built_in_providers(),
@@ -157,7 +142,7 @@ pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loa
         path,
         &LoadOptions {
             purpose,
-            gates: gates(),
+            gates: gates::all(),
             env: &|name| std::env::var(name).ok(),
             check_model: &mcptest_runner::check_model,
             providers: &mcptest_runner::built_in_providers(),

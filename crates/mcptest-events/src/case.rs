@@ -54,6 +54,12 @@ pub struct PlannedCase {
     pub runs: u32,
     /// Its position among the cases of all shards, from 0; without shards, its index.
     pub position: u64,
+    /// The tags of the test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The suite file, as it was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// The part of the whole that a run with `--shard` takes.

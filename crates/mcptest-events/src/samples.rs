@@ -88,6 +88,8 @@ pub fn all(text: &str) -> Vec<Event> {
         begun(VERSION),
         Event::Planned {
             cases: vec![PlannedCase {
+                tags: Vec::new(),
+                file: None,
                 id: CaseId {
                     suite: text.to_owned(),
                     name: text.to_owned(),

@@ -32,7 +32,7 @@ use crate::store::{RecordRange, RunStore, parse_record};
 /// let report = fold.finish(RunStore::Memory(log.as_bytes().to_vec()));
 /// assert!(report.interrupted, "there is no `ended` event");
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ReportFold {
     cases: Vec<Case>,
     shard: Option<ShardPlan>,
@@ -40,7 +40,7 @@ pub struct ReportFold {
 }
 
 /// The state of a planned case.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Case {
     plan: PlannedCase,
     /// True if a run has started.
@@ -54,7 +54,7 @@ struct Case {
     catalog_ms: Option<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Run {
     number: u32,
     /// The verdict that it adds to the case.
@@ -155,8 +155,25 @@ impl ReportFold {
         }
     }
 
+    /// Returns true if the invocation has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// The number of planned runs. Of a case that was decided early, only those that were made.
+    #[must_use]
+    pub fn planned_runs(&self) -> u64 {
+        let of_case = |case: &Case| match &case.judged {
+            Some(judged) if judged.complete => case.runs.len() as u64,
+            _ => case.plan.runs.into(),
+        };
+        self.cases.iter().map(of_case).sum()
+    }
+
     /// The number of finished runs, each counted once.
-    pub(crate) fn finished_runs(&self) -> u64 {
+    #[must_use]
+    pub fn finished_runs(&self) -> u64 {
         let of_case = |case: &Case| {
             let mut numbers: Vec<u32> = case.runs.iter().map(|run| run.number).collect();
             numbers.sort_unstable();
@@ -269,6 +286,8 @@ impl Case {
         let finished = runs.len();
         let counted = Verdict::worst(runs.iter().map(|run| run.counted));
         let mut test = TestReport::new(plan.id, plan.kind, plan.label, Arc::clone(store));
+        test.tags = plan.tags;
+        test.file = plan.file;
         test.runs = runs.into_iter().filter_map(|run| run.row).collect();
         if plan.kind == Kind::ToolQuality {
             test.catalog_ms = self.catalog_ms;

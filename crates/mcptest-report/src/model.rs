@@ -84,6 +84,12 @@ pub struct TestReport {
     pub label: String,
     /// The suite it is from.
     pub suite: String,
+    /// The suite file, as it was opened. Absent for recorded traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The tags of the test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// The verdict.
     pub verdict: Verdict,
     /// Each run. Empty in a summary.

@@ -140,6 +140,10 @@ struct WrittenTest<'a> {
     model: Option<String>,
     label: String,
     suite: String,
+    #[serde(default)]
+    file: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
     verdict: Verdict,
     #[serde(borrow)]
     runs: Vec<&'a RawValue>,
@@ -178,6 +182,8 @@ impl WrittenTest<'_> {
         test.interrupted = self.interrupted;
         test.saved_runs = self.saved_runs;
         test.spend = self.spend;
+        test.tags = self.tags;
+        test.file = self.file;
         test
     }
 }

@@ -89,6 +89,10 @@ pub struct TestReport {
     pub saved_runs: Option<u64>,
     /// The cost of its models, judges included.
     pub spend: Option<Spend>,
+    /// The tags of the test.
+    pub tags: Vec<String>,
+    /// The suite file, as it was opened; `None` if it is not known.
+    pub file: Option<String>,
     /// Lines for standard error, whatever the reporter.
     pub status_lines: Vec<String>,
     /// For a `tool_quality` test: the time of reading the catalog, which is not a run.
@@ -321,6 +325,11 @@ impl RunRow {
         self.duration
     }
 
+    /// The size of the record in the store, in bytes; 0 if there is no record.
+    pub(crate) fn record_len(&self) -> u64 {
+        self.record.len.into()
+    }
+
     pub(crate) fn early_end(&self) -> Option<EarlyEnd> {
         self.early_end
     }
@@ -445,6 +454,8 @@ impl TestReport {
             interrupted: false,
             saved_runs: None,
             spend: None,
+            tags: Vec::new(),
+            file: None,
             status_lines: Vec::new(),
             catalog_ms: None,
             wall_ms: None,

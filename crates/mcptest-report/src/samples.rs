@@ -62,6 +62,8 @@ pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
         model: model.map(Into::into),
         label: model.map_or_else(|| name.to_owned(), |model| format!("{name} [{model}]")),
         suite: "sample".to_owned(),
+        file: Some("sample.yml".to_owned()),
+        tags: Vec::new(),
         verdict,
         runs: vec![run(1, name, verdict, Some(1000))],
         run_totals: None,
@@ -195,6 +197,8 @@ impl From<&Report> for crate::report::Report {
             test.no_evidence.clone_from(&written.no_evidence);
             test.saved_runs = written.saved_runs;
             test.spend = written.spend;
+            test.tags.clone_from(&written.tags);
+            test.file.clone_from(&written.file);
             for run in &written.runs {
                 records.push(&mut test, run);
             }
@@ -273,6 +277,8 @@ pub mod log {
     /// The plan of a case.
     pub fn planned(at: usize, runs: u32) -> PlannedCase {
         PlannedCase {
+            tags: vec!["slow".to_owned()],
+            file: Some("sample.yml".to_owned()),
             id: CaseId {
                 suite: "sample".to_owned(),
                 name: format!("test {at}"),

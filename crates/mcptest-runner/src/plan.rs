@@ -17,11 +17,7 @@ impl Filter {
     /// Returns true if it selects a test.
     #[must_use]
     pub fn selects(&self, test: &Test) -> bool {
-        let (name, tags) = match test {
-            Test::Agent(test) => (&test.name, &test.tags),
-            Test::Tool(test) => (&test.name, &test.tags),
-            Test::ToolQuality(test) => (&test.name, &test.tags),
-        };
+        let (name, tags) = (test.name(), test.tags());
         let named =
             self.names.is_empty() || self.names.iter().any(|word| name.contains(word.as_str()));
         let tagged = self.tags.is_empty() || self.tags.iter().any(|tag| tags.contains(tag));
@@ -72,6 +68,12 @@ impl Case {
             label: self.label.clone(),
             runs: self.runs,
             position,
+            tags: suite
+                .tests
+                .get(self.test)
+                .map(|test| test.tags().to_vec())
+                .unwrap_or_default(),
+            file: Some(suite.file.display().to_string()),
         }
     }
 

@@ -182,6 +182,16 @@ impl Test {
             Self::ToolQuality(test) => &test.name,
         }
     }
+
+    /// The test's tags.
+    #[must_use]
+    pub fn tags(&self) -> &[String] {
+        match self {
+            Self::Agent(test) => &test.tags,
+            Self::Tool(test) => &test.tags,
+            Self::ToolQuality(test) => &test.tags,
+        }
+    }
 }
 
 /// An agent test.

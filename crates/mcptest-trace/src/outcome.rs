@@ -9,7 +9,7 @@ use crate::expect::Assertion;
 use crate::verdict::Verdict;
 
 /// A figure that a gate reports and a suite can assert.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetInfo {
     /// The full name, such as `tool_selection.f1`.
     pub name: &'static str,

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::history;
 use crate::output::{self, Output, Reporter};
-use crate::{secrets, suites};
+use crate::{gates, secrets};
 
 pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(match &args.command {
@@ -136,7 +136,7 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
 /// Merges the partial results of `score`.
 fn merge_partials(texts: Vec<(&Path, Vec<u8>)>) -> Result<Report, String> {
     let named = |(path, text): (&Path, Vec<u8>)| (path.display().to_string(), text);
-    let environment = Environment::new(suites::gates()).with_secrets(secrets::of_environment());
+    let environment = Environment::new(gates::all()).with_secrets(secrets::of_environment());
     let merged = mcptest_score::merge(texts.into_iter().map(named).collect(), &environment);
     merged.map_err(|error| error.to_string())
 }

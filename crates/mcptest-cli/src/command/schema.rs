@@ -4,12 +4,12 @@ use mcptest_report::ExitCode;
 use mcptest_trace::schema::trace_schema;
 
 use crate::cli::{SchemaArgs, SchemaOf};
+use crate::gates;
 use crate::output::Output;
-use crate::suites;
 
 pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
     let schema = match args.of {
-        SchemaOf::Suite => mcptest_suite::suite_schema(suites::gates()),
+        SchemaOf::Suite => mcptest_suite::suite_schema(gates::all()),
         SchemaOf::Mock => mcptest_mock::manifest_schema(),
         SchemaOf::Report => mcptest_report::report_schema(),
         SchemaOf::Comparison => mcptest_report::comparison_schema(),

@@ -24,7 +24,10 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         filter: Filter::from(&args.filter),
         no_judges: args.no_judges,
         // Other reporters show only what is wrong with a run.
-        all_records: !args.summary && reporters.iter().any(|reporter| reporter.name == "json"),
+        all_records: !args.summary
+            && reporters
+                .iter()
+                .any(|reporter| matches!(reporter.name, "json" | "html")),
         summary: args.summary,
         strict: args.strict,
         threads: args.threads,

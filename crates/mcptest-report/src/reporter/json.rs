@@ -66,6 +66,10 @@ fn write_test(test: &TestReport, out: &mut dyn Write) -> Result<(), RenderError>
     object.entry("model", &test.id.model)?;
     object.entry("label", &test.label)?;
     object.entry("suite", &test.id.suite)?;
+    object.optional("file", &test.file)?;
+    if !test.tags.is_empty() {
+        object.entry("tags", &test.tags)?;
+    }
     object.entry("verdict", &test.verdict)?;
     let mut buffer = Vec::new();
     object.list("runs", &test.runs, |run, out| {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+pub(crate) mod html;
 pub(crate) mod json;
 mod junit;
 mod markdown;
@@ -9,10 +10,11 @@ pub(crate) mod pretty;
 mod table;
 pub(crate) mod terminal;
 
+use crate::gate_meaning::GateMeaning;
 use crate::report::Report;
 use crate::store::StoreError;
 
-/// Settings of the display that a reporter writes to.
+/// Settings of a reporter and of the display that it writes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Style {
     /// Set if colour codes are allowed.
@@ -21,12 +23,14 @@ pub struct Style {
     pub width: Option<u16>,
     /// Set if every run has a row of its own, also where all runs of a test passed.
     pub verbose: bool,
+    /// The meaning of each gate, for reporters that explain figures.
+    pub gates: &'static [GateMeaning],
 }
 
 type Render = fn(&Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// Every reporter: its name, its purpose and its function.
-pub const REPORTERS: [(&str, &str, Render); 4] = [
+pub const REPORTERS: [(&str, &str, Render); 5] = [
     ("pretty", "for people", pretty::render),
     (
         "json",
@@ -42,6 +46,11 @@ pub const REPORTERS: [(&str, &str, Render); 4] = [
         "markdown",
         "a summary for a job or a pull request, of bounded size",
         markdown::render,
+    ),
+    (
+        "html",
+        "one file with every run, figure and plot; works from disk",
+        html::render,
     ),
 ];
 
