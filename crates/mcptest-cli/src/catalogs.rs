@@ -3,6 +3,7 @@
 
 mod file;
 mod live;
+pub mod manifest;
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::cli::{CatalogArgs, HttpHeader};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::log;
 use crate::output::Output;
 use crate::suites;
@@ -76,7 +78,7 @@ pub struct Sources {
 ///
 /// # Errors
 /// A suite that cannot be used, or a server that it has not.
-pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
+pub fn named(args: &CatalogArgs, gates: Gates, output: &Output) -> Result<Sources, Failure> {
     let mut found = Sources {
         sources: args.tools_from.iter().cloned().map(Source::File).collect(),
         secrets: secrets_of(&args.header),
@@ -87,7 +89,7 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
         None => None,
     };
     if let Some(path) = &suite {
-        let suite = SuiteServers::load(path, output)?;
+        let suite = SuiteServers::load(path, gates, output)?;
         found.secrets.extend(suite.secrets.iter().cloned());
         if args.server.is_empty() {
             let all = suite.servers.into_iter();
@@ -121,6 +123,7 @@ const NO_CATALOG: &str = "no catalog is named, and there is neither mcptest.yaml
 /// an error.
 pub fn gather(
     args: &CatalogArgs,
+    gates: Gates,
     output: &Output,
 ) -> Result<(Vec<ServerReport>, Vec<String>), Failure> {
     // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
@@ -128,12 +131,12 @@ pub fn gather(
     let Sources {
         mut sources,
         mut secrets,
-    } = named(args, output)?;
+    } = named(args, gates, output)?;
     if sources.is_empty() && args.suite.is_none() {
         // The suite that `run` would find.
         let path = suites::find(&[]).map_err(|_| Failure::Message(NO_CATALOG.to_owned()))?;
         for path in &path {
-            let suite = SuiteServers::load(path, output)?;
+            let suite = SuiteServers::load(path, gates, output)?;
             log::hide(suite.secrets.iter().cloned());
             secrets.extend(suite.secrets);
             let servers = suite.servers.into_iter();
@@ -241,8 +244,8 @@ impl SuiteServers {
     ///
     /// # Errors
     /// All its problems.
-    pub fn load(path: &Path, output: &Output) -> Result<Self, Failure> {
-        let loaded = suites::load_one(path, Purpose::Run)?;
+    pub fn load(path: &Path, gates: Gates, output: &Output) -> Result<Self, Failure> {
+        let loaded = suites::load_one(path, Purpose::Run, gates)?;
         output.problems(&loaded.warnings);
         Ok(Self {
             servers: loaded.suite.servers,

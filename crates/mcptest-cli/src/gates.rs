@@ -1,25 +1,16 @@
-//! The gates of this program.
+//! The gates of the program.
 
 use std::sync::OnceLock;
 
 use mcptest_gate_api::GateInfo;
 use mcptest_report::GateMeaning;
 
-static GATES: OnceLock<&'static [GateInfo]> = OnceLock::new();
-
-/// Sets the gates that suites may use, once, at the start of the program.
-pub fn use_gates(gates: &'static [GateInfo]) {
-    // A second call changes nothing.
-    let _ = GATES.set(gates);
-}
-
 /// The gates that suites may use. Without any, a suite with a gate's block is an error.
-pub fn all() -> &'static [GateInfo] {
-    GATES.get().copied().unwrap_or_default()
-}
+pub type Gates = &'static [GateInfo];
 
 /// The meaning of each gate, in the words of its documentation.
-pub fn meanings() -> &'static [GateMeaning] {
+pub fn meanings(gates: Gates) -> &'static [GateMeaning] {
+    // A program has one list of gates.
     static MEANINGS: OnceLock<Vec<GateMeaning>> = OnceLock::new();
     MEANINGS.get_or_init(|| {
         let meaning = |gate: &GateInfo| GateMeaning {
@@ -27,6 +18,6 @@ pub fn meanings() -> &'static [GateMeaning] {
             summary: gate.summary,
             targets: gate.targets,
         };
-        all().iter().map(meaning).collect()
+        gates.iter().map(meaning).collect()
     })
 }

@@ -29,9 +29,8 @@ use mcptest_gate_api::GateInfo;
 pub fn main(gates: &'static [GateInfo]) -> ExitCode {
     let code = match cli::Cli::try_parse() {
         Ok(cli) => {
-            gates::use_gates(gates);
             mcptest_http::use_proxies(secrets::proxies());
-            panics::guarded(|| command::dispatch(&cli))
+            panics::guarded(|| command::dispatch(&cli, gates))
         }
         Err(usage) => command::print_usage(&usage),
     };

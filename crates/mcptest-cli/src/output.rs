@@ -9,7 +9,7 @@ use mcptest_report::{REPORTERS, RenderError, Report, Style};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::cli::{Colour, ReportArgs};
-use crate::gates;
+use crate::gates::{self, Gates};
 
 /// The two streams of the process, and the style of each.
 #[derive(Clone, Copy)]
@@ -20,6 +20,8 @@ pub struct Output {
     quiet: bool,
     /// True if there is a diagnostic log. A moving progress bar would be torn by its lines.
     pub logs: bool,
+    /// The gates that reports explain.
+    pub gates: Gates,
 }
 
 impl Output {
@@ -42,6 +44,7 @@ impl Output {
             err: style(std::io::stderr().is_terminal(), None),
             quiet,
             logs: false,
+            gates: &[],
         }
     }
 
@@ -113,7 +116,7 @@ impl Output {
 
     /// The style for a reporter: a file has no colours and no width.
     pub fn style_for(&self, reporter: &Reporter) -> Style {
-        let gates = gates::meanings();
+        let gates = gates::meanings(self.gates);
         if reporter.file.is_some() {
             Style {
                 verbose: self.out.verbose,

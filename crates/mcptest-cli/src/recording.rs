@@ -1,16 +1,13 @@
 //! The settings of the runner for cassettes, from the flags.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use mcptest_report::Redactor;
 use mcptest_runner::{CassetteMode, CassetteSettings};
-use mcptest_suite::suite::{Replay, Server};
-use mcptest_yaml::{Document, DocumentLimits, NodeValue};
-use serde_json::{Value, json};
-use tracing::subscriber::{NoSubscriber, with_default};
+use mcptest_suite::suite::Replay;
 
-use crate::catalogs;
+use crate::catalogs::manifest;
 use crate::cli::{RecordingArgs, WhatToReplay};
 
 impl RecordingArgs {
@@ -45,64 +42,7 @@ pub fn settings(folder: Option<&Path>, redactor: &Redactor) -> CassetteSettings 
         folder: folder.map(Path::to_owned),
         replay: None,
         redactor: Arc::new(redactor.clone()),
-        listing: Arc::new(listing),
-        names: Arc::new(names),
+        listing: Arc::new(manifest::listing),
+        names: Arc::new(manifest::names),
     }
-}
-
-/// The tools of our own mock server are in its manifest: it need not be started to know them.
-fn listing(server: &Server) -> Option<Vec<Value>> {
-    let file = manifest(server)?;
-    // The log shows the messages of servers, and none is started here.
-    let catalog = with_default(NoSubscriber::default(), || catalogs::of_file(&file)).ok()?;
-    let tools = catalog.tools.iter();
-    Some(
-        tools
-            .map(|tool| Value::Object(tool.raw().clone()))
-            .collect(),
-    )
-}
-
-/// The tools of a mock server with their names only. The manifest is parsed, but not loaded:
-/// that took 2.1 of the 4.7 ms of `mcptest validate` with ten tests.
-fn names(server: &Server) -> Option<Vec<Value>> {
-    quick_names(&manifest(server)?).or_else(|| listing(server))
-}
-
-/// The names of the tools in a manifest. `None` if the file has another form.
-fn quick_names(file: &Path) -> Option<Vec<Value>> {
-    let bytes = crate::files::read(file).ok()?;
-    let name = file.display().to_string();
-    let document = Document::parse(&name, &bytes, &DocumentLimits::default()).ok()?;
-    let NodeValue::Sequence(tools) = &document.get("/mock_server/tools")?.value else {
-        return None;
-    };
-    let count = tools.len();
-    let named = (0..count).map(|index| {
-        let node = document.get(&format!("/mock_server/tools/{index}/name"))?;
-        match &node.value {
-            NodeValue::String(name) => Some(json!({"name": name})),
-            _ => None,
-        }
-    });
-    named.collect()
-}
-
-/// The manifest or catalog of a server that is our own mock.
-fn manifest(server: &Server) -> Option<PathBuf> {
-    let [program, command, flags @ ..] = server.argv.as_slice() else {
-        return None;
-    };
-    if program != "mcptest" || command != "mock" {
-        return None;
-    }
-    let file = flags.iter().enumerate().find_map(|(index, flag)| {
-        let file = flag.strip_prefix("--tools-from=");
-        file.or_else(|| {
-            (flag == "--tools-from")
-                .then(|| flags.get(index + 1))?
-                .map(String::as_str)
-        })
-    })?;
-    Some(server.cwd.join(file))
 }

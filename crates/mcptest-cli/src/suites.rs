@@ -8,7 +8,7 @@ use mcptest_suite::suite::AgentTest;
 use mcptest_suite::{LoadOptions, Loaded, Purpose, ResolvedSuite, load};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
-use crate::gates;
+use crate::gates::Gates;
 use crate::log;
 use crate::output::Output;
 
@@ -113,18 +113,18 @@ pub fn warn_of_unknown_tools(
 ///
 /// # Errors
 /// All problems of the suite.
-pub fn load_one(path: &Path, purpose: Purpose) -> Result<Loaded, Diagnostics> {
-    load_with(path, purpose, &[])
+pub fn load_one(path: &Path, purpose: Purpose, gates: Gates) -> Result<Loaded, Diagnostics> {
+    load_with(path, purpose, gates, &[])
 }
 
 /// A suite that was loaded for scoring, as data.
 ///
 /// # Errors
 /// All problems of the suite.
-pub fn resolve(path: &Path) -> Result<ResolvedSuite, Diagnostics> {
+pub fn resolve(path: &Path, gates: Gates) -> Result<ResolvedSuite, Diagnostics> {
     let options = LoadOptions {
         purpose: Purpose::Score,
-        gates: gates::all(),
+        gates,
         env: &|name| std::env::var(name).ok(),
         check_model: &mcptest_runner::check_model,
         providers: &mcptest_runner::built_in_providers(),
@@ -137,12 +137,17 @@ pub fn resolve(path: &Path) -> Result<ResolvedSuite, Diagnostics> {
 ///
 /// # Errors
 /// All problems of the suite.
-pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loaded, Diagnostics> {
+pub fn load_with(
+    path: &Path,
+    purpose: Purpose,
+    gates: Gates,
+    models: &[String],
+) -> Result<Loaded, Diagnostics> {
     let loaded = load(
         path,
         &LoadOptions {
             purpose,
-            gates: gates::all(),
+            gates,
             env: &|name| std::env::var(name).ok(),
             check_model: &mcptest_runner::check_model,
             providers: &mcptest_runner::built_in_providers(),

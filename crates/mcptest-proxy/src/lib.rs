@@ -38,9 +38,9 @@ mod relay;
 mod run_proxy;
 mod run_state;
 
+pub use backend::ProxiedServer;
 pub use distract::DistractorPlan;
 pub use error::ProxyError;
 pub use fault::{ProxyFault, ProxyFaultError};
-pub use backend::ProxiedServer;
 pub use relay::{ProxyOptions, SessionEnd, relay};
 pub use run_proxy::{RunProxy, RunProxyOptions, RunRecord, RunServer, ServerRecord, connect};

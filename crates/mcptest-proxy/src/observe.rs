@@ -313,7 +313,11 @@ impl Observer {
                 }
                 if self.open.len() < MAX_OPEN {
                     let sent = now;
-                    let call = OpenRequest::Call { effect, sent, marks };
+                    let call = OpenRequest::Call {
+                        effect,
+                        sent,
+                        marks,
+                    };
                     self.open.insert(id, call);
                 }
             }

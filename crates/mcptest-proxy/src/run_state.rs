@@ -153,7 +153,10 @@ mod tests {
         let Some(Struck::Timeout(call)) = run.strike("a", "search") else {
             panic!("a timeout");
         };
-        assert_eq!(call.text, "Timeout: `search` did not answer within 3000 ms.");
+        assert_eq!(
+            call.text,
+            "Timeout: `search` did not answer within 3000 ms."
+        );
         assert_eq!(call.marks["fault"], "flaky");
         assert!(run.strike("b", "search").is_none());
     }

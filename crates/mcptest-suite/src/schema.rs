@@ -2,6 +2,7 @@
 
 use mcptest_gate_api::GateInfo;
 use mcptest_json::schema::join_description_lines;
+use mcptest_trace::matcher::other_spelling;
 use mcptest_yaml::{Diagnostic, Document};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
@@ -92,7 +93,7 @@ fn add_gates(schema: &mut Value, blocks: &[(&str, Value)], all: &Map<String, Val
 /// 1.0 ms per invocation (3.8 instead of 2.9 ms of CPU time for `mcptest validate` of 200 tests,
 /// 6.9 instead of 6.1 ms for `mcptest run` of them).
 pub(crate) fn problems(document: &Document) -> Vec<Diagnostic> {
-    SUITE_SCHEMA.problems(document)
+    SUITE_SCHEMA.problems_with(document, other_spelling)
 }
 
 #[cfg(test)]

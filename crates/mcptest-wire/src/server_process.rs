@@ -30,11 +30,7 @@ pub struct StderrLines(Arc<Mutex<StderrTail>>);
 impl StderrLines {
     /// Reads the stream until it ends.
     fn read(mut stderr: ChildStderr) -> Self {
-        let tail = StderrTail::new(
-            MAX_STDERR_LINES,
-            MAX_STDERR_BYTES,
-            ConnectionLog::default(),
-        );
+        let tail = StderrTail::new(MAX_STDERR_LINES, MAX_STDERR_BYTES, ConnectionLog::default());
         let tail = Arc::new(Mutex::new(tail));
         let filled = Arc::clone(&tail);
         tokio::spawn(async move {

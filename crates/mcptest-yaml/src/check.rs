@@ -10,7 +10,7 @@ use crate::compiled_schema::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Entry, Node, NodeValue};
-use crate::explain::Explain;
+use crate::explain::{Explain, KeySpelling};
 
 /// The rule of the whole document.
 const ROOT: RuleIndex = 0;
@@ -25,7 +25,14 @@ impl CompiledSchema {
     /// Every difference between a document and the schema, each with its place.
     #[must_use]
     pub fn problems(&self, document: &Document) -> Vec<Diagnostic> {
-        self.explain(document.root(), ROOT, "", &Explain::new(document, self))
+        self.problems_with(document, |_, _| None)
+    }
+
+    /// The same, with the spellings of keys that other tools use.
+    #[must_use]
+    pub fn problems_with(&self, document: &Document, spelling: KeySpelling) -> Vec<Diagnostic> {
+        let explain = Explain::new(document, self, spelling);
+        self.explain(document.root(), ROOT, "", &explain)
     }
 
     fn fits_rule(&self, node: &Node, rule: RuleIndex) -> bool {

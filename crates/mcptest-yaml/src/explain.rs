@@ -12,11 +12,23 @@ use crate::document::{Document, Entry, Node, NodeValue};
 pub(crate) struct Explain<'a> {
     document: &'a Document,
     schema: &'a CompiledSchema,
+    spelling: KeySpelling,
 }
 
+/// Returns the way to write a key of another tool, given the key and a test for known keys.
+pub type KeySpelling = fn(&str, &dyn Fn(&str) -> bool) -> Option<&'static str>;
+
 impl<'a> Explain<'a> {
-    pub(crate) fn new(document: &'a Document, schema: &'a CompiledSchema) -> Self {
-        Self { document, schema }
+    pub(crate) fn new(
+        document: &'a Document,
+        schema: &'a CompiledSchema,
+        spelling: KeySpelling,
+    ) -> Self {
+        Self {
+            document,
+            schema,
+            spelling,
+        }
     }
 
     pub(crate) fn not_allowed(&self, node: &Node, name: &str) -> Diagnostic {
@@ -85,7 +97,7 @@ impl<'a> Explain<'a> {
             format!("unknown key `{}`{}", entry.key, inside(name)),
         );
         let is_known = |word: &str| known.clone().any(|property| property.name == word);
-        if let Some(spelling) = other_spelling(&entry.key, is_known) {
+        if let Some(spelling) = (self.spelling)(&entry.key, &is_known) {
             return diagnostic.label(format!("write {spelling}"));
         }
         match suggest(&entry.key, known.map(|property| property.name.as_ref())) {
@@ -205,119 +217,6 @@ const NOTHING: &str = "nothing";
 
 /// The maximum nesting of an "expected" phrase: a rule may contain itself.
 const MAX_EXPECTED_DEPTH: usize = 8;
-
-/// The keys of other tools, with the key here and the way to write it.
-const OTHER_SPELLINGS: &[(&[&str], &str, &str)] = &[
-    (
-        &["equals", "equal", "eq", "is", "equal_to", "toBe", "toEqual"],
-        "exact",
-        "`exact: …`",
-    ),
-    (
-        &["not_equals", "not_equal", "ne", "neq", "is_not"],
-        "!=",
-        "`\"!=\": …` or `not: {exact: …}`",
-    ),
-    (
-        &["matches", "match", "pattern", "regexp", "toMatch"],
-        "regex",
-        "`regex: …`",
-    ),
-    (
-        &[
-            "gte",
-            "ge",
-            "at_least",
-            "min",
-            "minimum",
-            "greater_than_or_equal",
-        ],
-        ">=",
-        "`\">=\": …`",
-    ),
-    (
-        &["gt", "greater_than", "more_than", "above"],
-        ">",
-        "`\">\": …`",
-    ),
-    (
-        &[
-            "lte",
-            "le",
-            "at_most",
-            "max",
-            "maximum",
-            "less_than_or_equal",
-        ],
-        "<=",
-        "`\"<=\": …`",
-    ),
-    (&["lt", "less_than", "below"], "<", "`\"<\": …`"),
-    (
-        &[
-            "not_contains",
-            "not-contains",
-            "excludes",
-            "does_not_contain",
-            "notContains",
-        ],
-        "contains",
-        "`not: {contains: …}`",
-    ),
-    (
-        &["not_matches", "not_regex", "not-regex", "does_not_match"],
-        "regex",
-        "`not: {regex: …}`",
-    ),
-    (
-        &["includes", "include", "has", "contain"],
-        "contains",
-        "`contains: …`",
-    ),
-    (
-        &["starts_with", "startswith", "starts-with", "prefix"],
-        "regex",
-        "`regex: \"^…\"`",
-    ),
-    (
-        &["ends_with", "endswith", "ends-with", "suffix"],
-        "regex",
-        "`regex: \"…$\"`",
-    ),
-    (
-        &["in", "one_of", "oneOf", "is_one_of"],
-        "any-of",
-        "`any-of: [{exact: …}, …]`",
-    ),
-    (&["len", "size", "count"], "length", "`length: …`"),
-    (
-        &["json_schema", "jsonschema", "is-json"],
-        "schema",
-        "`schema: {…}`",
-    ),
-    (
-        &["present", "defined", "is_defined"],
-        "exists",
-        "`exists: true`",
-    ),
-    (
-        &["absent", "is_null", "undefined"],
-        "exists",
-        "`exists: false`",
-    ),
-];
-
-/// The spelling here of a key that other tools use.
-fn other_spelling(word: &str, is_known: impl Fn(&str) -> bool) -> Option<&'static str> {
-    // `exact` and `contains` together are the keys of matchers.
-    if !is_known("exact") || !is_known("contains") {
-        return None;
-    }
-    let (_, key, spelling) = OTHER_SPELLINGS
-        .iter()
-        .find(|(words, ..)| words.iter().any(|known| known.eq_ignore_ascii_case(word)))?;
-    is_known(key).then_some(*spelling)
-}
 
 /// The known word nearest to `word`, if one is near enough to be what was meant.
 #[must_use]

@@ -32,7 +32,7 @@ pub mod values;
 pub use compiled_schema::{ALIAS_OF, CompiledSchema, EXPECTED};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use document::{Document, Entry, Node, NodeValue};
-pub use explain::suggest;
+pub use explain::{KeySpelling, suggest};
 pub use limits::DocumentLimits;
 pub use source::{Source, Span};
 

@@ -15,15 +15,17 @@ use crate::cli::{
     ShowArgs, VerifyArgs,
 };
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::output::Output;
 use crate::recording::settings;
-use crate::{secrets, suites};
+use crate::secrets;
+use crate::suites;
 
-pub fn cassette(args: &CassetteArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn cassette(args: &CassetteArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     match &args.command {
         CassetteCommand::Show(args) => show_one(args, output),
-        CassetteCommand::Verify(args) => verify_all(args, output),
-        CassetteCommand::Prune(args) => prune(args, output),
+        CassetteCommand::Verify(args) => verify_all(args, gates, output),
+        CassetteCommand::Prune(args) => prune(args, gates, output),
         CassetteCommand::Merge(args) => merge(args),
         CassetteCommand::Diff(args) => diff(args, output),
     }
@@ -33,8 +35,8 @@ fn read(path: &Path) -> Result<Cassette, String> {
     load(path).map_err(|error| error.to_string())
 }
 
-fn load_suite(path: &Path, output: &Output) -> Result<Suite, Failure> {
-    let loaded = suites::load_one(path, Purpose::Run)?;
+fn load_suite(path: &Path, gates: Gates, output: &Output) -> Result<Suite, Failure> {
+    let loaded = suites::load_one(path, Purpose::Run, gates)?;
     output.problems(&loaded.warnings);
     Ok(loaded.suite)
 }
@@ -56,9 +58,9 @@ struct Checked {
     findings: Vec<CassetteFinding>,
 }
 
-fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
+fn verify_all(args: &VerifyArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     let suite = match &args.suite {
-        Some(suite) => Some(load_suite(suite, output)?),
+        Some(suite) => Some(load_suite(suite, gates, output)?),
         None => None,
     };
     let declared = suite.iter().flat_map(|suite| suite.secrets.iter().cloned());
@@ -215,8 +217,8 @@ fn machine(all: &[Checked]) -> String {
     format!("{value:#}\n")
 }
 
-fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let suite = load_suite(&args.suite, output)?;
+fn prune(args: &PruneArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
+    let suite = load_suite(&args.suite, gates, output)?;
     let folder = cassette_folder(&suite, args.cassettes.as_deref());
     if !folder.is_dir() {
         output.result(&format!("there are no cassettes in {}\n", folder.display()));

@@ -12,17 +12,18 @@ use serde_json::{Value, json};
 use crate::catalogs::{self, SuiteServers};
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::log;
 use crate::output::Output;
 
 /// Number of characters shown of a description.
 const SHOWN: usize = 160;
 
-pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn diff(args: &DiffArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     let suite = args
         .suite
         .as_deref()
-        .map(|path| SuiteServers::load(path, output));
+        .map(|path| SuiteServers::load(path, gates, output));
     let suite = suite.transpose()?;
     let old = catalogs::side(&args.old, suite.as_ref(), &args.header)?;
     let new = match &args.new {

@@ -15,13 +15,14 @@ use mcptest_yaml::{Diagnostics, suggest};
 use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::output::{self, Output};
 use crate::{files, secrets};
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
 
-pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn doctor(args: &DoctorArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     let format = match args.format {
         DoctorFormat::Pretty => Format::Pretty,
         DoctorFormat::Json => Format::Json,
@@ -38,7 +39,7 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
     } else {
         Vec::new()
     };
-    let (servers, found) = catalogs::gather(&args.catalog, output)?;
+    let (servers, found) = catalogs::gather(&args.catalog, gates, output)?;
     let redactor = secrets::redactor(found);
     if let Some(file) = &args.fix {
         return Ok(write_fixes(&servers, file, output, &redactor)?);

@@ -21,32 +21,34 @@ use mcptest_report::ExitCode;
 
 use crate::cli::{Cli, Colour, Command};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::log;
 use crate::output::{self, Output};
 
-/// Carries out what was asked for.
-pub fn dispatch(cli: &Cli) -> ExitCode {
+/// Carries out what was asked for. Suites may use these gates.
+pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
     let mut output = Output::new(cli.color, cli.quiet, cli.verbose > 0);
+    output.gates = gates;
     match log::start(cli.verbose, cli.quiet) {
         Ok(logs) => output.logs = logs,
         Err(message) => return Failure::Message(message).report(&output),
     }
     let outcome = match &cli.command {
-        Command::Run(args) => run::run(args, &output),
-        Command::Score(args) => score::score(args, &output),
-        Command::Report(args) => report::report(args, &output),
-        Command::Trace(args) => trace::trace(args, &output),
-        Command::Mutate(args) => mutate::mutate(args, &output),
-        Command::Validate(args) => validate::validate(args, &output),
-        Command::ToolBench(args) => tool_bench::tool_bench(args, &output),
-        Command::Diff(args) => diff::diff(args, &output),
+        Command::Run(args) => run::run(args, gates, &output),
+        Command::Score(args) => score::score(args, gates, &output),
+        Command::Report(args) => report::report(args, gates, &output),
+        Command::Trace(args) => trace::trace(args, gates, &output),
+        Command::Mutate(args) => mutate::mutate(args, gates, &output),
+        Command::Validate(args) => validate::validate(args, gates, &output),
+        Command::ToolBench(args) => tool_bench::tool_bench(args, gates, &output),
+        Command::Diff(args) => diff::diff(args, gates, &output),
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
-        Command::Doctor(args) => doctor::doctor(args, &output),
+        Command::Doctor(args) => doctor::doctor(args, gates, &output),
         Command::Explain(args) => explain::explain(args, &output),
-        Command::Schema(args) => Ok(schema::schema(args, &output)),
+        Command::Schema(args) => Ok(schema::schema(args, gates, &output)),
         Command::Mock(args) => mock::mock(args),
         Command::Proxy(args) => proxy::proxy(args),
-        Command::Cassette(args) => cassette::cassette(args, &output),
+        Command::Cassette(args) => cassette::cassette(args, gates, &output),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
     };
     finish(outcome, &output)

@@ -11,11 +11,13 @@ use mcptest_trace::verdict::Verdict;
 use super::score::read_all;
 use crate::cli::{Format, MutateArgs};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::output::Output;
-use crate::{secrets, suites};
+use crate::secrets;
+use crate::suites;
 
-pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let loaded = suites::load_one(&args.traces.suite, Purpose::Score)?;
+pub fn mutate(args: &MutateArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
+    let loaded = suites::load_one(&args.traces.suite, Purpose::Score, gates)?;
     output.problems(&loaded.warnings);
     let settings = ScoreSettings {
         test: args.traces.test.clone(),

@@ -12,13 +12,14 @@ use mcptest_score::Environment;
 use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
 use crate::failure::Failure;
 use crate::files;
+use crate::gates::Gates;
 use crate::history;
 use crate::output::{self, Output, Reporter};
-use crate::{gates, secrets};
+use crate::secrets;
 
-pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn report(args: &RenderArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     Ok(match &args.command {
-        Some(ReportCommand::Merge(args)) => merged(args, output)?,
+        Some(ReportCommand::Merge(args)) => merged(args, gates, output)?,
         None => shown(args, output)?,
     })
 }
@@ -73,7 +74,7 @@ fn find(name: &Path) -> Result<Report, String> {
     }
 }
 
-fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
+fn merged(args: &MergeArgs, gates: Gates, output: &Output) -> Result<ExitCode, String> {
     let mut texts = Vec::new();
     for path in &args.reports {
         texts.push((path.as_path(), read_bytes(path)?));
@@ -89,7 +90,7 @@ fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
                     report.display()
                 ));
             }
-            merge_partials(texts)?
+            merge_partials(texts, gates)?
         }
         None => {
             let report = |(path, text): (&Path, Vec<u8>)| {
@@ -134,9 +135,9 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Merges the partial results of `score`.
-fn merge_partials(texts: Vec<(&Path, Vec<u8>)>) -> Result<Report, String> {
+fn merge_partials(texts: Vec<(&Path, Vec<u8>)>, gates: Gates) -> Result<Report, String> {
     let named = |(path, text): (&Path, Vec<u8>)| (path.display().to_string(), text);
-    let environment = Environment::new(gates::all()).with_secrets(secrets::of_environment());
+    let environment = Environment::new(gates).with_secrets(secrets::of_environment());
     let merged = mcptest_score::merge(texts.into_iter().map(named).collect(), &environment);
     merged.map_err(|error| error.to_string())
 }

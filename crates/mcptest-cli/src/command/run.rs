@@ -29,17 +29,19 @@ use self::resume::Earlier;
 use self::select::{Planned, Selected};
 use crate::cli::RunArgs;
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::output::{self, Output, Reporter};
-use crate::{history, panics, secrets, suites};
+use crate::suites;
+use crate::{history, panics, secrets};
 
-pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn run(args: &RunArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     if let Some(id) = &args.history.resume {
         let earlier = resume::open(Some(id.as_str()).filter(|id| !id.is_empty()))?;
         let args = earlier.args(args)?;
-        let job = Job::new(&args, output)?;
+        let job = Job::new(&args, gates, output)?;
         return Ok(job.pass(&mut Vec::new(), Some(earlier))?);
     }
-    let job = Job::new(args, output)?;
+    let job = Job::new(args, gates, output)?;
     Ok(if args.many.watch {
         watch::watch(&job)?
     } else {
@@ -50,6 +52,7 @@ pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
 /// The state of one invocation, however often it runs the suites.
 struct Job<'a> {
     args: &'a RunArgs,
+    gates: Gates,
     output: &'a Output,
     reporters: Vec<Reporter>,
     snapshots: SnapshotMode,
@@ -64,12 +67,13 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(args: &'a RunArgs, output: &'a Output) -> Result<Self, String> {
+    fn new(args: &'a RunArgs, gates: Gates, output: &'a Output) -> Result<Self, String> {
         let recorder = OpenRecorder::default();
         let open = recorder.clone();
         Ok(Self {
             recorder,
             args,
+            gates,
             output,
             reporters: output::reporters(&args.report)?,
             snapshots: snapshot_mode(args)?,
@@ -117,7 +121,7 @@ impl<'a> Job<'a> {
         let (args, output) = (self.args, self.output);
         let files = self.suite_files()?;
         inputs.extend(files.iter().cloned());
-        let Some(suites) = load_all(&files, args, inputs, output) else {
+        let Some(suites) = load_all(&files, args, self.gates, inputs, output) else {
             return Ok(ExitCode::CouldNotRun);
         };
         if args.recording.record {
@@ -331,13 +335,14 @@ fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
 fn load_all(
     files: &[PathBuf],
     args: &RunArgs,
+    gates: Gates,
     inputs: &mut Vec<PathBuf>,
     output: &Output,
 ) -> Option<Vec<Arc<Suite>>> {
     let mut suites = Vec::new();
     let mut problems = Vec::new();
     for file in files {
-        match suites::load_with(file, Purpose::Run, &args.model) {
+        match suites::load_with(file, Purpose::Run, gates, &args.model) {
             Ok(mut loaded) => {
                 suites::warn_of_unknown_tools(&mut loaded, |redactor| {
                     args.recording.settings(redactor)

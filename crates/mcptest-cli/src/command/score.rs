@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use mcptest_formats::Map;
 use mcptest_report::{ExitCode, Redactor, Spool};
-use mcptest_runner::{Filter, FormatSetting, ScoreSettings, TraceInput};
-use mcptest_suite::{Loaded, Purpose};
+use mcptest_runner::{Filter, FormatSetting, Partial, ScoreSettings, TraceInput};
+use mcptest_suite::Purpose;
 use mcptest_trace::trace::Trace;
 use mcptest_yaml::Diagnostics;
 
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::output::{self, Output};
-use crate::{files, secrets, suites};
+use crate::suites;
+use crate::{files, secrets};
 
-pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn score(args: &ScoreArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
-    let loaded = suites::load_one(&args.traces.suite, Purpose::Score)?;
+    let loaded = suites::load_one(&args.traces.suite, Purpose::Score, gates)?;
     suites::warn(&loaded.warnings, args.deny_warnings, output)?;
     let settings = ScoreSettings {
         test: args.traces.test.clone(),
@@ -37,7 +39,11 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let inputs: Vec<TraceInput<'_>> = files.into_iter().map(TraceInput::File).collect();
     let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());
     if let Some(file) = &args.partial {
-        return partial(args, file, &loaded, inputs, &settings, &redactor, output);
+        let resolved = suites::resolve(&args.traces.suite, gates)?;
+        let partial =
+            mcptest_runner::score_partial(&loaded.suite, resolved, inputs, &settings, args.part)
+                .map_err(|error| redactor.text(&error.to_string()))?;
+        return write_partial(&partial, file, &redactor, output);
     }
     let mut spool = Spool::new();
     let mut store = |text: &[u8]| spool.append(text);
@@ -70,19 +76,12 @@ fn format(args: &ScoreArgs) -> Result<FormatSetting, Failure> {
 }
 
 /// Writes a partial result.
-fn partial(
-    args: &ScoreArgs,
+fn write_partial(
+    partial: &Partial,
     file: &Path,
-    loaded: &Loaded,
-    inputs: Vec<TraceInput<'_>>,
-    settings: &ScoreSettings,
     redactor: &Redactor,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let resolved = suites::resolve(&args.traces.suite)?;
-    let partial =
-        mcptest_runner::score_partial(&loaded.suite, resolved, inputs, settings, args.part)
-            .map_err(|error| redactor.text(&error.to_string()))?;
     let text = partial.to_json(redactor);
     if file == Path::new("-") {
         output.result(&String::from_utf8_lossy(&text));

@@ -19,16 +19,21 @@ use crate::catalogs::{self, Source, Sources};
 use crate::cli::{Format, ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 use crate::failure::Failure;
 use crate::files;
+use crate::gates::Gates;
 use crate::output::Output;
 
-pub fn tool_bench(args: &ToolBenchArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn tool_bench(
+    args: &ToolBenchArgs,
+    gates: Gates,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     match &args.command {
-        ToolBenchCommand::Run(args) => run(args, output),
+        ToolBenchCommand::Run(args) => run(args, gates, output),
     }
 }
 
-fn run(args: &ToolBenchRunArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let Sources { sources, secrets } = catalogs::named(&args.catalog, output)?;
+fn run(args: &ToolBenchRunArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
+    let Sources { sources, secrets } = catalogs::named(&args.catalog, gates, output)?;
     let redactor = Redactor::new(secrets);
     let bench = load(args, &sources, output).map_err(|failure| failure.redacted(&redactor))?;
     output.problems(&bench.warnings);

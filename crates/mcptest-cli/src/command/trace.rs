@@ -22,18 +22,20 @@ use crate::cli::{
     TraceInputArgs, TraceShowArgs,
 };
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::output::{CheckedStdout, Output};
-use crate::{secrets, suites};
+use crate::secrets;
+use crate::suites;
 
 /// The width of a timeline that is not shown on a terminal.
 const DEFAULT_WIDTH: usize = 160;
 
-pub fn trace(args: &TraceCommandArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn trace(args: &TraceCommandArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     match &args.command {
         TraceCommand::Convert(args) => convert(args, output),
         TraceCommand::Show(args) => show(args, output),
         TraceCommand::Stats(args) => stats(args, output),
-        TraceCommand::Infer(args) => infer(args, output),
+        TraceCommand::Infer(args) => infer(args, gates, output),
         TraceCommand::Anonymise(args) => anonymise(args, output),
     }
 }
@@ -233,7 +235,7 @@ fn each_trace(
 
 /// Writes what the traces have in common as a suite. Its bounds are the figures of a first version
 /// without bounds, so the suite passes on these traces.
-fn infer(args: &InferArgs, output: &Output) -> Result<ExitCode, Failure> {
+fn infer(args: &InferArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let copy = folder.path().join("traces.jsonl");
     let mut lines = Lines::create(Some(&copy))?;
@@ -256,7 +258,7 @@ fn infer(args: &InferArgs, output: &Output) -> Result<ExitCode, Failure> {
     let draft = folder.path().join("mcptest.yml");
     let without_bounds = suite.to_yaml(&|_: &str, _: &str| None);
     mcptest_files::write(&draft, &without_bounds).map_err(|error| error.to_string())?;
-    let loaded = suites::load_one(&draft, Purpose::Score)?;
+    let loaded = suites::load_one(&draft, Purpose::Score, gates)?;
     let redactor = secrets::redactor([]);
     let settings = ScoreSettings::default();
     let scored =

@@ -7,10 +7,12 @@ use serde_json::json;
 
 use crate::cli::{Format, Purpose, ValidateArgs};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::output::Output;
-use crate::{recording, suites};
+use crate::recording;
+use crate::suites;
 
-pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn validate(args: &ValidateArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     let files = suites::find(&args.suites)?;
     let purpose = match args.purpose {
         Purpose::Run => LoadPurpose::Run,
@@ -19,7 +21,7 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
     let mut problems: Vec<Diagnostic> = Vec::new();
     let mut good = Vec::new();
     for file in &files {
-        match suites::load_one(file, purpose) {
+        match suites::load_one(file, purpose, gates) {
             Ok(mut loaded) => {
                 if purpose == LoadPurpose::Run {
                     suites::warn_of_unknown_tools(&mut loaded, |redactor| {

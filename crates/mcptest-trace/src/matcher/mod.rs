@@ -31,11 +31,13 @@ mod holds_over;
 mod json_schema;
 mod pattern;
 mod schema;
+mod spelling;
 
 pub use apply::Mismatch;
 pub use diff::{Difference, differences};
 pub use json_schema::JsonSchema;
 pub use schema::matcher_schema;
+pub use spelling::other_spelling;
 
 pub use crate::problem::Problem;
 use std::cmp::Ordering;
