@@ -6,13 +6,15 @@
 
 use std::io::{self, BufRead};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use mcptest_json::scan::plain_end;
 use mcptest_redact::redact::Redactor;
+use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::event::Event;
+use crate::event::{Event, RunFinished};
 use crate::record::{RawRecord, parse_deep};
 use crate::{RunRecord, VERSION};
 
@@ -88,7 +90,7 @@ pub fn encode_into(event: &Event, redactor: &Redactor, line: &mut String) -> boo
     let mut bytes = std::mem::take(line).into_bytes();
     bytes.clear();
     // An event consists of strings, numbers, lists and maps with string keys: it always serialises.
-    let written = serde_json::to_writer(&mut bytes, event).is_ok();
+    let written = write_event(event, &mut bytes).is_ok();
     // Recorded JSON is kept as it was sent, which may include line breaks between its parts.
     let mut from = 0;
     while let Some(distance) = memchr::memchr2(b'\n', b'\r', &bytes[from..]) {
@@ -105,12 +107,45 @@ pub fn encode_into(event: &Event, redactor: &Redactor, line: &mut String) -> boo
     is_whole && written
 }
 
+/// Appends an event as compact JSON: the bytes of [`serde_json::to_string`]. The trace of a record,
+/// which is most of a log, is copied without being parsed.
+fn write_event(event: &Event, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    let Event::RunFinished(finished) = event else {
+        return serde_json::to_writer(out, event);
+    };
+    let Some(record) = &finished.record else {
+        return serde_json::to_writer(out, event);
+    };
+    let head = RunFinished::<()> {
+        case: finished.case,
+        run: finished.run,
+        calls: finished.calls,
+        errors: finished.errors,
+        tokens: finished.tokens,
+        duration_ms: finished.duration_ms,
+        facts: finished.facts,
+        spend: finished.spend,
+        record: None,
+    };
+    serde_json::to_writer(&mut *out, &Event::RunFinished(head))?;
+    // The record is the last key of the inner object.
+    out.truncate(out.len().saturating_sub("}}".len()));
+    out.push(b',');
+    out.extend_from_slice(RECORD_KEY.as_bytes());
+    record.write_json(out)?;
+    out.extend_from_slice(b"}}");
+    Ok(())
+}
+
+/// The key of a record in the line of a `run_finished` event.
+const RECORD_KEY: &str = "\"record\":";
+static RECORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD_KEY));
+
 /// The place of the record in the line of a `run_finished` event that has one.
 #[must_use]
 pub fn record_range(line: &str) -> Option<Range<usize>> {
-    const KEY: &str = "\"record\":";
     // The record is the last key, and the keys before it have numbers and fixed words only.
-    let start = memchr::memmem::find(line.as_bytes(), KEY.as_bytes())? + KEY.len();
+    let start = RECORD.find(line.as_bytes())? + RECORD_KEY.len();
     let end = line.trim_end_matches('\n').len().checked_sub("}}".len())?;
     (start < end).then_some(start..end)
 }

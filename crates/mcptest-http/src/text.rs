@@ -15,6 +15,9 @@ use std::fmt::Write as _;
 /// ```
 #[must_use]
 pub fn sanitize(text: &str) -> String {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -48,6 +51,9 @@ fn is_deceptive(c: char) -> bool {
 /// Truncates text to a number of characters and states its full size.
 #[must_use]
 pub fn clip(text: &str, max_chars: usize) -> String {
+    if text.len() <= max_chars {
+        return text.to_owned();
+    }
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((cut, _)) => format!("{}… ({} bytes in total)", &text[..cut], text.len()),

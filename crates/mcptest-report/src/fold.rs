@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use mcptest_events::log::{DecodeError, LogError, LogReader, decode, record_range};
 use mcptest_events::{
@@ -16,6 +16,7 @@ use mcptest_events::{
     ShardPlan,
 };
 use mcptest_trace::verdict::Verdict;
+use memchr::memmem::Finder;
 
 use crate::exit_code::ExitCode;
 use crate::model::Shard;
@@ -251,6 +252,10 @@ impl Case {
         self.judged = None;
         self.spend = self.spend.plus(finished.spend.unwrap_or_default());
         self.catalog_ms = Some(finished.duration_ms);
+        if self.runs.is_empty() {
+            // Most cases have one run.
+            self.runs.reserve_exact(1);
+        }
         let row = record.and_then(|record| {
             let range = RecordRange {
                 offset: offset + record.start as u64,
@@ -341,25 +346,40 @@ fn row<R>(plan: &PlannedCase, finished: &RunFinished<R>, text: &str, range: Reco
         early_end: None,
         has_details: facts.verdict != Verdict::Pass
             || facts.error.is_some()
-            || memchr::memmem::find(text.as_bytes(), b"\"skipped\":").is_some(),
+            || SKIPPED.find(text.as_bytes()).is_some(),
     };
     RunRow::new(&plan.label, &name, &facts, range)
 }
 
+/// The keys that are searched for in every record.
+static SKIPPED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"skipped\":"));
+static STOP_REASON: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(STOP_REASON_KEY));
+const STOP_REASON_KEY: &str = "\"stop_reason\":\"";
+
 /// Returns true if a record begins with this index and name.
 fn has_name(text: &str, run: u32, name: &str) -> bool {
-    let rest = text
+    let Some((index, rest)) = text
         .strip_prefix("{\"index\":")
-        .and_then(|rest| rest.strip_prefix(run.to_string().as_str()))
-        .and_then(|rest| rest.strip_prefix(",\"name\":"));
-    rest.is_some_and(|rest| serde_json::to_string(name).is_ok_and(|name| rest.starts_with(&name)))
+        .and_then(|rest| rest.split_once(",\"name\":\""))
+    else {
+        return false;
+    };
+    // A name without escapes is in the record as it is.
+    let is_same = rest
+        .strip_prefix(name)
+        .is_some_and(|rest| rest.starts_with('"') && !name.contains(['\\', '"']));
+    index.parse::<u32>() == Ok(run) && (is_same || has_escaped(rest, name))
+}
+
+/// Returns true if a text begins with the rest of this name as a JSON string, after its quote.
+fn has_escaped(text: &str, name: &str) -> bool {
+    serde_json::to_string(name).is_ok_and(|name| text.starts_with(&name[1..]))
 }
 
 /// Returns false if no `stop_reason` in the text is that of an early end.
 fn may_end_early(text: &str) -> bool {
-    const KEY: &str = "\"stop_reason\":\"";
-    memchr::memmem::find_iter(text.as_bytes(), KEY).any(|at| {
-        let value = &text[at + KEY.len()..];
+    STOP_REASON.find_iter(text.as_bytes()).any(|at| {
+        let value = &text[at + STOP_REASON_KEY.len()..];
         let end = value.find('"').unwrap_or(value.len());
         EarlyEnd::of_stop_reason(&value[..end]).is_some()
     })

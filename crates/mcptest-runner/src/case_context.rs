@@ -15,7 +15,8 @@ pub(crate) struct CaseContext {
     pub run: Arc<RunContext>,
     /// Index of the case in the suite.
     pub index: usize,
-    pub case: Case,
+    /// The cases of the suite.
+    pub cases: Arc<[Case]>,
     pub permits: Arc<Semaphore>,
     pub fail_fast: Arc<FailFast>,
     pub cancel: CancellationToken,
@@ -24,9 +25,14 @@ pub(crate) struct CaseContext {
 }
 
 impl CaseContext {
+    /// The case.
+    pub fn case(&self) -> &Case {
+        &self.cases[self.index]
+    }
+
     /// The test of the case.
     pub fn test(&self) -> &Test {
-        &self.run.suite.tests[self.case.test]
+        &self.run.suite.tests[self.case().test]
     }
 
     /// The index of the case in the plan of the invocation.

@@ -49,13 +49,13 @@ impl ConcurrencyLimits {
     }
 
     /// The permits for the runs of a case.
-    pub fn of(&self, suite: &Suite, case: &Case) -> Arc<Semaphore> {
+    pub fn of(&self, suite: &Suite, case: &Case) -> &Arc<Semaphore> {
         let own_process = |name: &str, isolation: Option<Isolation>| {
             let server = suite.servers.get(name);
             server.is_some_and(|server| isolation.unwrap_or(server.isolation) == Isolation::Run)
         };
         let live = case.model.as_deref().is_some_and(is_live);
-        Arc::clone(match &suite.tests[case.test] {
+        match &suite.tests[case.test] {
             Test::Agent(test)
                 if live && !test.servers.iter().any(|name| own_process(name, None)) =>
             {
@@ -63,13 +63,12 @@ impl ConcurrencyLimits {
             }
             Test::Tool(test)
                 if !test
-                    .servers()
-                    .into_iter()
+                    .called_servers()
                     .any(|name| own_process(name, test.isolation)) =>
             {
                 &self.shared_session
             }
             Test::Agent(_) | Test::Tool(_) | Test::ToolQuality(_) => &self.local,
-        })
+        }
     }
 }

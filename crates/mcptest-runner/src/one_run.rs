@@ -106,7 +106,12 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
             };
             let message = format!("{how}: {}", deadline.message);
             let kind = ErrorKind::Budget;
-            failed(&context.run, &context.case, run, RunError { kind, message })
+            failed(
+                &context.run,
+                context.case(),
+                run,
+                RunError { kind, message },
+            )
         }
     };
     let (outcome, gate) = judge(&context.run, test, &trace, output);
@@ -145,11 +150,9 @@ async fn work<'a>(
     started: &AtomicBool,
 ) -> Result<Finished, StopReason<'a>> {
     let CaseContext {
-        run: shared,
-        index,
-        case,
-        ..
+        run: shared, index, ..
     } = context;
+    let case = context.case();
     // Before the permit: a run that waits for a server does not keep others from working.
     let _servers = shared.sessions.locks.acquire(context.test()).await;
     // The semaphore is never closed.
@@ -172,8 +175,8 @@ async fn work<'a>(
         run,
     });
     let began = Instant::now();
-    // In a box, because all cases of a suite wait as tasks: a waiting case takes 1.8 kB instead of
-    // 9.3 kB, which is 75 MB for 10,000 direct tests.
+    // In a box, because all cases of a suite with a `serial` test wait at once: a waiting case takes
+    // 1.8 kB instead of 9.3 kB, which is 75 MB for 10,000 direct tests.
     let (mut trace, output) = Box::pin(make(context, run, meter, stop)).await?;
     name_trace(&mut trace, shared, case, run);
     let ended = Instant::now();
@@ -194,11 +197,9 @@ async fn make<'a>(
     stop: StopSignal<'a>,
 ) -> Result<(Trace, RunOutput), StopReason<'a>> {
     let CaseContext {
-        run: shared,
-        index,
-        case,
-        ..
+        run: shared, index, ..
     } = context;
+    let case = context.case();
     let place = CaseRef {
         case: *index,
         test: case.test,

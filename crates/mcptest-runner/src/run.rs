@@ -1,7 +1,8 @@
 //! Running a suite: many runs at once, each result with the index of its case.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcptest_events::{Event, Spend};
@@ -107,7 +108,7 @@ pub async fn run(
     // A child of the user's signal: a panic stops this suite, which is not an interruption by the
     // user.
     let cancel = settings.cancel.child_token();
-    let results = run_cases(&context, &cases, settings, &cancel).await;
+    let results = run_cases(&context, cases, settings, &cancel).await;
     context.sessions.shutdown().await;
     report_files(&context);
     if let Some(total) = Spend::total(results.iter().filter_map(|case| case.spend)) {
@@ -141,71 +142,99 @@ fn report_files(context: &RunContext) {
 
 async fn run_cases(
     context: &Arc<RunContext>,
-    cases: &[Case],
+    cases: Vec<Case>,
     settings: &RunSettings,
     cancel: &CancellationToken,
 ) -> Vec<CaseResult> {
     let jobs = settings.jobs.or(context.suite.options.jobs);
     let limits = ConcurrencyLimits::new(jobs, &context.suite);
     let fail_fast = Arc::new(FailFast::new(settings.fail_fast, cases.len()));
-    restore(context, cases, &fail_fast);
-    let single = cases.iter().all(|case| case.runs == 1);
-    let max_tasks = max_tasks(context, cases, &limits, single);
-    let mut waiting = cases.iter().enumerate();
-    let mut tasks = JoinSet::new();
-    // A case whose task panicked produces no result; the panic hook has reported it.
-    let mut results = vec![CaseResult::default(); cases.len()];
-    loop {
-        while tasks.len() < max_tasks
-            && let Some((index, case)) = waiting.next()
-        {
-            let case = Arc::new(CaseContext {
-                run: Arc::clone(context),
-                index,
-                case: case.clone(),
-                permits: limits.of(&context.suite, case),
-                fail_fast: Arc::clone(&fail_fast),
-                cancel: cancel.clone(),
-                single,
-            });
-            tasks.spawn(async move {
-                let _stop = StopOnPanic(case.cancel.clone());
-                (index, run_case(&case).await)
-            });
-            if index == 0 {
-                // Its server starts while the other cases are prepared.
-                tokio::task::yield_now().await;
-            }
-        }
-        match tasks.join_next().await {
-            Some(Ok((index, result))) => results[index] = result,
-            Some(Err(_)) => {}
-            None => return results,
+    restore(context, &cases, &fail_fast);
+    let queue = Arc::new(CaseQueue {
+        run: Arc::clone(context),
+        single: cases.iter().all(|case| case.runs == 1),
+        results: Mutex::new(vec![CaseResult::default(); cases.len()]),
+        cases: cases.into(),
+        limits,
+        fail_fast,
+        cancel: cancel.clone(),
+        next: AtomicUsize::new(0),
+    });
+    let mut workers = JoinSet::new();
+    for worker in 0..queue.max_workers() {
+        workers.spawn(Arc::clone(&queue).work());
+        if worker == 0 {
+            // The server of the first case starts while the other workers are prepared.
+            tokio::task::yield_now().await;
         }
     }
+    while workers.join_next().await.is_some() {}
+    let mut results = queue.results();
+    std::mem::take(&mut *results)
 }
 
-/// The number of cases that are tasks at once. A case that can only wait for a permit need not be
-/// one: 20,000 of them take 40 MB. As many as work wait, so that the next one is there at once.
-/// Where cases wait for different permits, or for a server that a `serial` test uses alone, all of
-/// them are tasks, so that none keeps another one from starting.
-fn max_tasks(
-    context: &RunContext,
-    cases: &[Case],
-    limits: &ConcurrencyLimits,
+/// The cases of a suite, in their order. Workers take the next one until none is left.
+struct CaseQueue {
+    run: Arc<RunContext>,
+    cases: Arc<[Case]>,
+    /// True if no case has several runs.
     single: bool,
-) -> usize {
-    let tests = &context.suite.tests;
-    let is_serial = |case: &Case| matches!(&tests[case.test], Test::Tool(test) if test.serial);
-    let Some(first) = cases.first().filter(|_| single) else {
-        return usize::MAX;
-    };
-    let permits = limits.of(&context.suite, first);
-    let same = |case: &Case| Arc::ptr_eq(&permits, &limits.of(&context.suite, case));
-    if cases.iter().all(|case| same(case) && !is_serial(case)) {
-        2 * permits.available_permits().max(1)
-    } else {
-        usize::MAX
+    limits: ConcurrencyLimits,
+    fail_fast: Arc<FailFast>,
+    cancel: CancellationToken,
+    /// The index of the next case.
+    next: AtomicUsize,
+    /// The results so far. A case whose worker panicked has none; the panic hook has reported it.
+    results: Mutex<Vec<CaseResult>>,
+}
+
+impl CaseQueue {
+    /// Runs cases until none is left.
+    async fn work(self: Arc<Self>) {
+        let _stop = StopOnPanic(self.cancel.clone());
+        while let Some(context) = self.next() {
+            let result = run_case(&context).await;
+            self.results()[context.index] = result;
+        }
+    }
+
+    fn next(&self) -> Option<Arc<CaseContext>> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let case = self.cases.get(index)?;
+        Some(Arc::new(CaseContext {
+            run: Arc::clone(&self.run),
+            index,
+            cases: Arc::clone(&self.cases),
+            permits: Arc::clone(self.limits.of(&self.run.suite, case)),
+            fail_fast: Arc::clone(&self.fail_fast),
+            cancel: self.cancel.clone(),
+            single: self.single,
+        }))
+    }
+
+    fn results(&self) -> MutexGuard<'_, Vec<CaseResult>> {
+        // A panic elsewhere leaves every result as it was.
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of cases that are worked on at once. Where all cases wait for the same permits,
+    /// there is a worker for each permit: 20,000 waiting tasks would take 40 MB. Where they wait for
+    /// different permits, or for a server that a `serial` test uses alone, every case has a worker,
+    /// so that none keeps another one from starting.
+    fn max_workers(&self) -> usize {
+        let suite = &self.run.suite;
+        let is_serial =
+            |case: &Case| matches!(&suite.tests[case.test], Test::Tool(test) if test.serial);
+        let Some(first) = self.cases.first().filter(|_| self.single) else {
+            return self.cases.len();
+        };
+        let permits = self.limits.of(suite, first);
+        let same = |case: &Case| Arc::ptr_eq(permits, self.limits.of(suite, case));
+        if self.cases.iter().all(|case| same(case) && !is_serial(case)) {
+            permits.available_permits().clamp(1, self.cases.len())
+        } else {
+            self.cases.len()
+        }
     }
 }
 

@@ -133,7 +133,7 @@ fn finish_interrupted(
         spend: spend.plus(interrupted.spend),
         ..CaseEnd::default()
     };
-    let verdict = CaseVerdict::interrupted(0, context.case.runs);
+    let verdict = CaseVerdict::interrupted(0, context.case().runs);
     finish_case(context, verdict, end)
 }
 
@@ -146,7 +146,7 @@ struct Interrupted {
 
 /// An agent test with one model: its runs, batch by batch.
 async fn run_agent_case(context: &Arc<CaseContext>, test: &AgentTest) -> CaseResult {
-    let CaseContext { run, case, .. } = context.as_ref();
+    let (run, case) = (&context.run, context.case());
     let batches = RunBatches::of(test, case.runs);
     let model = case.model.as_deref();
     let mut judge = CaseJudge::new(run.judge_context(), test, model, &case.label);
@@ -273,7 +273,7 @@ fn finish_run(context: &CaseContext, run: JudgedRun) -> Option<GateOutcome> {
     };
     // A catalog that was judged has no row of its own.
     if gate.is_none() {
-        let name = context.case.row(number);
+        let name = context.case().row(number);
         finished.record = Some(outcome.into_record(u64::from(number), name, trace));
     }
     context.run.emit(Event::RunFinished(finished));

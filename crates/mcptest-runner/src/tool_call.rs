@@ -166,11 +166,18 @@ async fn try_call(
         return Ok(());
     }
     let args = session.fill(&test.args)?;
-    called.trace.tool_calls[0].set_args(args.clone());
-    let server = session.session(&test.server).await?;
+    let server = match session.session(&test.server).await {
+        Ok(server) => server,
+        Err(error) => {
+            called.trace.tool_calls[0].set_args(args);
+            return Err(error);
+        }
+    };
     let began = Instant::now();
-    let outcome = server.call(&test.tool, &args, test.timeout).await?;
+    let outcome = server.call(&test.tool, &args, test.timeout).await;
     let took = began.elapsed();
+    called.trace.tool_calls[0].set_args(args);
+    let outcome = outcome?;
     let short = reply(&outcome);
     let seen = observe(outcome, &short);
     let mut assertions =

@@ -17,16 +17,15 @@ mod tool_names;
 mod tool_tests;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_gate_api::{LoadContext, LoadedGate, find_in};
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::fault::Fault;
 use mcptest_trace::matcher::Problem;
-use mcptest_yaml::{Diagnostic, NodeValue, Source, Span};
+use mcptest_yaml::{Diagnostic, Document, NodeValue};
 
 use self::diagnostics::{key_error, place, unknown_name};
 use self::expressions::compile;
@@ -61,7 +60,7 @@ pub(crate) fn check(parts: &mut [Part], options: &LoadOptions<'_>) -> Checked {
         options,
         suite: Suite::default(),
         problems: Vec::new(),
-        names: BTreeMap::new(),
+        names: HashMap::new(),
         snapshots: BTreeMap::new(),
         faults: Vec::new(),
         invalid_faults: Vec::new(),
@@ -95,8 +94,8 @@ struct Checker<'a> {
     options: &'a LoadOptions<'a>,
     suite: Suite,
     problems: Vec<Diagnostic>,
-    /// Test names with the places of their first use.
-    names: BTreeMap<String, (Arc<Source>, Span)>,
+    /// Test names with the documents and the pointers of their first use.
+    names: HashMap<String, (&'a Document, String)>,
     /// Snapshot files with the test that each belongs to.
     snapshots: BTreeMap<PathBuf, String>,
     /// The faults of all files.
@@ -105,7 +104,7 @@ struct Checker<'a> {
     invalid_faults: Vec<String>,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     fn run_options(&mut self, part: &Part) {
         let file = &part.file.run_options;
         if let Some(timeout) = self.duration(part, "/run_options/timeout", file.timeout.as_ref()) {
@@ -164,7 +163,7 @@ impl Checker<'_> {
     }
 
     /// Adds the tests of a file, in its order, whatever their section.
-    fn tests(&mut self, number: usize, part: &Part) {
+    fn tests(&mut self, number: usize, part: &'a Part) {
         let NodeValue::Mapping(entries) = &part.document.root().value else {
             return;
         };
@@ -216,20 +215,21 @@ impl Checker<'_> {
     }
 
     /// Checks that a name is unique: reports and traces identify tests by name.
-    fn name(&mut self, part: &Part, at: &str, name: &str) {
-        let span = part.document.span_at(&format!("{at}/name"));
-        if let Some((source, first)) = self.names.get(name) {
-            let (line, _) = source.line_column(first.start);
-            let first = format!("{}:{line}", source.name());
-            self.problems.push(
-                part.document
-                    .error(span, format!("duplicate test name `{name}`"))
-                    .label(format!("first used at {first}")),
-            );
-        } else {
-            let place = (Arc::clone(part.document.source()), span);
+    fn name(&mut self, part: &'a Part, at: &str, name: &str) {
+        let Some((document, first)) = self.names.get(name) else {
+            let place = (&part.document, at.to_owned());
             self.names.insert(name.to_owned(), place);
-        }
+            return;
+        };
+        let start = document.span_at(&format!("{first}/name")).start;
+        let (line, _) = document.source().line_column(start);
+        let first = format!("{}:{line}", document.source().name());
+        let span = part.document.span_at(&format!("{at}/name"));
+        self.problems.push(
+            part.document
+                .error(span, format!("duplicate test name `{name}`"))
+                .label(format!("first used at {first}")),
+        );
     }
 
     fn expectations(

@@ -76,12 +76,15 @@ impl Suite {
     /// suite for `score` need not declare them).
     #[must_use]
     pub fn known_servers(&self) -> KnownServers {
-        let mentioned = self.tests.iter().flat_map(|test| match test {
-            Test::Agent(test) => test.servers.clone(),
-            Test::Tool(test) => test.servers().into_iter().map(str::to_owned).collect(),
-            Test::ToolQuality(test) => vec![test.server.clone()],
-        });
-        self.servers.keys().cloned().chain(mentioned).collect()
+        let mut names: BTreeSet<&str> = self.servers.keys().map(String::as_str).collect();
+        for test in &self.tests {
+            match test {
+                Test::Agent(test) => names.extend(test.servers.iter().map(String::as_str)),
+                Test::Tool(test) => names.extend(test.called_servers()),
+                Test::ToolQuality(test) => names.extend([test.server.as_str()]),
+            }
+        }
+        names.into_iter().map(str::to_owned).collect()
     }
 
     /// The number of runs of a test with each model: its `runs`, for each of its distractor counts.
@@ -304,11 +307,15 @@ impl ToolTest {
     /// The servers that it uses, each once.
     #[must_use]
     pub fn servers(&self) -> BTreeSet<&str> {
+        self.called_servers().collect()
+    }
+
+    /// The server of each of its calls.
+    pub fn called_servers(&self) -> impl Iterator<Item = &str> {
         let fixtures = self.setup.iter().chain(&self.teardown);
         fixtures
             .map(|call| call.server.as_str())
             .chain([self.server.as_str()])
-            .collect()
     }
 }
 

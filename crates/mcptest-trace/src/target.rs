@@ -56,6 +56,10 @@ impl Target {
     /// assert_eq!(target.select(&seen), Some(json!(["search", "fetch"])));
     /// ```
     pub fn parse(text: &str) -> Result<Self, TargetError> {
+        let is_key = |key: &str| !key.is_empty() && key.bytes().all(is_key_byte);
+        if text.split('.').all(is_key) {
+            return Ok(Self::dotted(text));
+        }
         let mut parser = PathParser {
             characters: text.chars().collect(),
             at: 0,
@@ -263,6 +267,11 @@ struct PathParser {
     at: usize,
 }
 
+/// Returns true for the characters of a key that are ASCII.
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$' | b'@')
+}
+
 impl PathParser {
     fn steps(&mut self) -> Result<Vec<Step>, TargetError> {
         let mut steps = vec![Step::Key(self.key()?)];
@@ -286,7 +295,7 @@ impl PathParser {
         let start = self.at;
         while self
             .peek()
-            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '@'))
+            .is_some_and(|c| c.is_alphanumeric() || u8::try_from(c).is_ok_and(is_key_byte))
         {
             self.at += 1;
         }

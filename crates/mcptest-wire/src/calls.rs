@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::error::WireError;
-use crate::jsonrpc::{CallOutcome, Response};
+use crate::jsonrpc::{CallOutcome, Params, Response};
 use crate::options::CallOptions;
 use crate::time::after;
 use mcptest_http::text::quote;
@@ -61,17 +61,17 @@ impl Client {
             let remaining = deadline
                 .saturating_duration_since(Instant::now())
                 .min(timeout);
-            let mut params = Map::with_capacity(2 + input.len());
-            params.insert("name".to_owned(), name.into());
-            if !args.is_null() {
-                params.insert("arguments".to_owned(), args.clone());
+            let mut params = Params::Tool { name, args };
+            if !input.is_empty()
+                && let Some(Value::Object(mut sent)) = params.clone().into_value()
+            {
+                sent.extend(input.clone());
+                params = Params::Value(Value::Object(sent));
             }
-            params.extend(input.clone());
-            let sent = Some(Value::Object(params));
             let response = self
                 .send(
                     "tools/call",
-                    sent,
+                    params,
                     remaining,
                     options.cancel.as_ref(),
                     &action,

@@ -11,7 +11,7 @@ use crate::connection::{Call, Connection};
 use crate::error::{WireError, WireErrorKind};
 use crate::handshake::{self, show_error};
 use crate::http::{Endpoint, HttpServer};
-use crate::jsonrpc::{CallOutcome, Response};
+use crate::jsonrpc::{CallOutcome, Params, Response};
 use crate::options::{ConnectOptions, ServerInfo};
 use crate::process::ServerCommand;
 use crate::state::ServerMessage;
@@ -136,7 +136,8 @@ impl Client {
         timeout: Duration,
     ) -> Result<Response, WireError> {
         let action = format!("sending `{}`", quote(method, 120));
-        self.send(method, params, timeout, None, &action).await
+        self.send(method, params.into(), timeout, None, &action)
+            .await
     }
 
     /// Sends a notification.
@@ -218,13 +219,13 @@ impl Client {
     pub(crate) async fn send(
         &self,
         method: &str,
-        params: Option<Value>,
+        params: Params<'_>,
         timeout: Duration,
         cancel: Option<&CancellationToken>,
         action: &str,
     ) -> Result<Response, WireError> {
         let params = if self.inner.info.revision.is_stateless() {
-            Some(self.with_meta(params))
+            Params::Value(self.with_meta(params.into_value()))
         } else {
             params
         };
@@ -267,7 +268,9 @@ impl Client {
         loop {
             let params = cursors.last().map(|cursor| json!({ "cursor": cursor }));
             let timeout = self.inner.options.call_timeout;
-            let response = self.send(method, params, timeout, None, &action).await?;
+            let response = self
+                .send(method, params.into(), timeout, None, &action)
+                .await?;
             let mut page = match response.outcome {
                 CallOutcome::Result(result) => result,
                 CallOutcome::Error(error) => {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{WireError, WireErrorKind};
 use crate::http::{self, Endpoint, HttpServer};
-use crate::jsonrpc::{self, Response};
+use crate::jsonrpc::{self, Params, Response};
 use crate::log::ConnectionLog;
 use crate::options::ConnectOptions;
 use crate::process::{self, ServerCommand};
@@ -44,7 +44,7 @@ const KILL_WAIT: Duration = Duration::from_secs(2);
 /// One request.
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a str,
-    pub(crate) params: Option<Value>,
+    pub(crate) params: Params<'a>,
     pub(crate) timeout: Duration,
     pub(crate) cancel: Option<&'a CancellationToken>,
     /// True if the server is notified when we stop waiting. Not while connecting: the protocol
@@ -214,7 +214,7 @@ impl Connection {
             };
             (pending, events, outgoing, mark)
         };
-        let line = jsonrpc::encode_call(Some(pending.id), call.method, call.params);
+        let line = jsonrpc::encode_call(Some(pending.id), call.method, &call.params);
         self.log.sent(call.method, Some(pending.id), &line);
         let sending = outgoing.send(Outgoing {
             id: Some(pending.id),

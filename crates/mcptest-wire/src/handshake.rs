@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use crate::connection::{Call, Connection};
 use crate::error::{WireError, WireErrorKind};
 use crate::http::HttpServer;
-use crate::jsonrpc::{CallOutcome, RpcError};
+use crate::jsonrpc::{CallOutcome, Params, RpcError};
 use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
 use crate::process::ServerCommand;
 use crate::time::{Grace, after, show_duration};
@@ -190,7 +190,7 @@ impl<'a> Opening<'a> {
         }
         let ping = connection.request(Call {
             method: "ping",
-            params: None,
+            params: Params::None,
             timeout: PING_WAIT.min(third),
             cancel: None,
             notify_cancelled: false,
@@ -272,7 +272,7 @@ impl<'a> Opening<'a> {
         let meta = request_meta(self.options, Revision::LATEST_STATELESS);
         let call = Call {
             method: "server/discover",
-            params: Some(json!({ "_meta": meta })),
+            params: Params::Value(json!({ "_meta": meta })),
             timeout: wait,
             cancel: None,
             notify_cancelled: false,
@@ -368,7 +368,7 @@ impl<'a> Opening<'a> {
     ) -> Result<CallOutcome, WireError> {
         let call = Call {
             method: "initialize",
-            params: Some(json!({
+            params: Params::Value(json!({
                 "protocolVersion": offer.as_str(),
                 "capabilities": self.options.answers.capabilities(),
                 "clientInfo": client_info(self.options),

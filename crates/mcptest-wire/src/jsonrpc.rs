@@ -317,19 +317,73 @@ fn id_in_damaged_text(text: &str) -> Option<u64> {
 }
 
 /// The line for a request or, without an id, a notification.
-pub(crate) fn encode_call(id: Option<u64>, method: &str, params: Option<Value>) -> Vec<u8> {
-    let mut line = br#"{"jsonrpc":"2.0","#.to_vec();
+pub(crate) fn encode_call(id: Option<u64>, method: &str, params: &Params<'_>) -> Vec<u8> {
+    let mut line = Vec::with_capacity(CALL_BYTES);
+    line.extend_from_slice(br#"{"jsonrpc":"2.0","#);
     if let Some(id) = id {
-        line.extend_from_slice(format!("\"id\":{id},").as_bytes());
+        line.extend_from_slice(br#""id":"#);
+        append(&mut line, &id);
+        line.push(b',');
     }
     line.extend_from_slice(br#""method":"#);
-    append(&mut line, &Value::from(method));
-    if let Some(params) = params {
-        line.extend_from_slice(br#","params":"#);
-        append(&mut line, &params);
+    append(&mut line, method);
+    match params {
+        Params::None => {}
+        Params::Value(params) => {
+            line.extend_from_slice(br#","params":"#);
+            append(&mut line, params);
+        }
+        Params::Tool { name, args } => {
+            line.extend_from_slice(br#","params":{"name":"#);
+            append(&mut line, *name);
+            if !args.is_null() {
+                line.extend_from_slice(br#","arguments":"#);
+                append(&mut line, *args);
+            }
+            line.push(b'}');
+        }
     }
     line.extend_from_slice(b"}\n");
     line
+}
+
+/// The size of most calls.
+const CALL_BYTES: usize = 256;
+
+/// The parameters of a request or a notification.
+#[derive(Debug, Clone)]
+pub(crate) enum Params<'a> {
+    None,
+    Value(Value),
+    /// The call of a tool; without `arguments` if they are null.
+    Tool {
+        name: &'a str,
+        args: &'a Value,
+    },
+}
+
+impl From<Option<Value>> for Params<'_> {
+    fn from(params: Option<Value>) -> Self {
+        params.map_or(Self::None, Self::Value)
+    }
+}
+
+impl Params<'_> {
+    /// The parameters as a value.
+    pub(crate) fn into_value(self) -> Option<Value> {
+        match self {
+            Self::None => None,
+            Self::Value(value) => Some(value),
+            Self::Tool { name, args } => {
+                let mut params = Map::with_capacity(2);
+                params.insert("name".to_owned(), name.into());
+                if !args.is_null() {
+                    params.insert("arguments".to_owned(), args.clone());
+                }
+                Some(Value::Object(params))
+            }
+        }
+    }
 }
 
 /// The line of an answer to a request of the server.
@@ -349,8 +403,8 @@ fn to_line(value: &Value) -> Vec<u8> {
 }
 
 /// Appends compact JSON, which never contains a raw newline, so one line is one message.
-fn append(line: &mut Vec<u8>, value: &Value) {
-    // A value has string keys, and writing to memory cannot fail.
+fn append(line: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    // Values have string keys, and writing to memory cannot fail.
     let _ = serde_json::to_writer(line, value);
 }
 

@@ -29,6 +29,7 @@ mod connection;
 mod error;
 mod handshake;
 mod http;
+mod inbox;
 mod jsonrpc;
 mod limits;
 mod log;

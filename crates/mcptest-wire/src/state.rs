@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answers::Answers;
 use crate::error::WireErrorKind;
+use crate::inbox::{Inbox, InboxSender, inbox};
 use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response};
 use crate::limits::WireLimits;
 use crate::log::ConnectionLog;
@@ -56,13 +57,14 @@ pub(crate) enum PendingEvent {
 
 #[derive(Debug)]
 struct Pending {
-    events: mpsc::UnboundedSender<PendingEvent>,
+    events: InboxSender<PendingEvent>,
     /// True once the request was sent.
     written: bool,
     /// True once a damaged reply was reported.
     damaged: bool,
-    /// Cancelled when nobody waits any more: answered, abandoned or closed.
-    unneeded: DropGuard,
+    /// Cancelled when nobody waits any more: answered, abandoned or closed. Only requests over HTTP
+    /// need it.
+    unneeded: Option<DropGuard>,
 }
 
 /// A line for the server.
@@ -152,15 +154,15 @@ impl State {
     }
 
     /// Reserves an id and a channel for its reply.
-    pub(crate) fn open_call(&mut self) -> (u64, mpsc::UnboundedReceiver<PendingEvent>) {
+    pub(crate) fn open_call(&mut self) -> (u64, Inbox<PendingEvent>) {
         let id = self.next_id;
         self.next_id += 1;
-        let (events, receiver) = mpsc::unbounded_channel();
+        let (events, receiver) = inbox();
         let pending = Pending {
             events,
             written: false,
             damaged: false,
-            unneeded: CancellationToken::new().drop_guard(),
+            unneeded: None,
         };
         self.pending.insert(id, pending);
         (id, receiver)
@@ -200,17 +202,18 @@ impl State {
 
     /// A token that is cancelled when nobody waits for this request any more; `None` if that is so
     /// already.
-    pub(crate) fn unneeded(&self, id: u64) -> Option<CancellationToken> {
-        self.pending
-            .get(&id)
-            .map(|pending| pending.unneeded.token().clone())
+    pub(crate) fn unneeded(&mut self, id: u64) -> Option<CancellationToken> {
+        let pending = self.pending.get_mut(&id)?;
+        let guard = pending
+            .unneeded
+            .get_or_insert_with(|| CancellationToken::new().drop_guard());
+        Some(guard.token().clone())
     }
 
     /// Fails a call for which no reply can arrive.
     pub(crate) fn fail(&mut self, id: u64, kind: WireErrorKind, reason: String) {
         if let Some(pending) = self.pending.get(&id) {
-            // The caller may be gone.
-            let _ = pending.events.send(PendingEvent::Fail(kind, reason));
+            pending.events.send(PendingEvent::Fail(kind, reason));
         }
     }
 
@@ -240,7 +243,7 @@ impl State {
 
     pub(crate) fn notify(&mut self, method: &str, params: Option<Value>) {
         self.notified_before = Some(self.next_id);
-        let line = jsonrpc::encode_call(None, method, params);
+        let line = jsonrpc::encode_call(None, method, &params.into());
         self.log.sent(method, None, &line);
         self.send_now(line, method);
     }
@@ -266,10 +269,8 @@ impl State {
         );
         self.last_line = Some(shown);
         for pending in self.pending.values() {
-            // The caller may be gone.
-            let _ = pending
-                .events
-                .send(PendingEvent::Fail(WireErrorKind::Protocol, reason.clone()));
+            let fail = PendingEvent::Fail(WireErrorKind::Protocol, reason.clone());
+            pending.events.send(fail);
         }
     }
 
@@ -358,10 +359,8 @@ impl State {
                 self.notified_before = self.notified_before.filter(|first| id < *first);
                 if let Some(pending) = self.pending.remove(&id) {
                     let raw = raw.to_owned();
-                    // The caller may be gone.
-                    let _ = pending
-                        .events
-                        .send(PendingEvent::Reply(Response { id, outcome, raw }));
+                    let reply = PendingEvent::Reply(Response { id, outcome, raw });
+                    pending.events.send(reply);
                 }
             }
             (Ok(id), Payload::Invalid(kind, detail)) => {
@@ -394,7 +393,7 @@ impl State {
             && !pending.damaged
         {
             pending.damaged = true;
-            let _ = pending.events.send(PendingEvent::Damaged(text.to_owned()));
+            pending.events.send(PendingEvent::Damaged(text.to_owned()));
         }
     }
 

@@ -115,7 +115,7 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let end = memchr::memchr(b'\n', chunk);
         let taken = end.unwrap_or(chunk.len());
         if !skipping {
             if line.len() + taken > shared.max_line_bytes {

@@ -249,3 +249,15 @@ fn a_document_is_checked_piece_by_piece() {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn events_are_written_as_serde_writes_them(text in any::<String>()) {
+        for event in samples::all(&text) {
+            let mut written = Vec::new();
+            write_event(&event, &mut written).expect("it serialises");
+            let expected = serde_json::to_string(&event).expect("it serialises");
+            prop_assert_eq!(String::from_utf8(written).expect("text"), expected);
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::suite::{AgentTest, Test, user_text};
 
 const DEFAULT_MAX_TURNS: u32 = 10;
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     /// The faults that a test injects. An unknown one is an error whatever the purpose.
     fn injected(
         &mut self,
@@ -111,7 +111,7 @@ impl Checker<'_> {
         judged || !referred_to
     }
 
-    pub(super) fn referring_test(&mut self, part: &Part, at: &str, entry: &Entry) {
+    pub(super) fn referring_test(&mut self, part: &'a Part, at: &str, entry: &Entry) {
         let mut base = None;
         if let Some(wanted) = &entry.fields.agent {
             base = self
@@ -143,7 +143,7 @@ impl Checker<'_> {
 
     pub(super) fn agent_test(
         &mut self,
-        part: &Part,
+        part: &'a Part,
         at: &str,
         entry: &Entry,
         base: Option<&AgentFields>,

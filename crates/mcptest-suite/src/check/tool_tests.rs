@@ -25,8 +25,8 @@ use crate::tool_file::SnapshotFields;
 /// The names of the values saved so far in a test.
 type Names = Vec<String>;
 
-impl Checker<'_> {
-    pub(super) fn quality_test(&mut self, part: &Part, at: &str, file: &ToolQualityFile) {
+impl<'a> Checker<'a> {
+    pub(super) fn quality_test(&mut self, part: &'a Part, at: &str, file: &ToolQualityFile) {
         self.name(part, at, &file.name);
         self.named_server(part, at, &file.server);
         let warnings = quality::bound_warnings(&file.expect, &format!("{at}/expect"));
@@ -53,7 +53,7 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn tool_test(&mut self, part: &Part, at: &str, file: ToolTestFile) {
+    pub(super) fn tool_test(&mut self, part: &'a Part, at: &str, file: ToolTestFile) {
         self.name(part, at, &file.name);
         self.named_server(part, at, &file.server);
         let place = format!("{at}/expect{}", file.expect.assertions_at);
@@ -69,16 +69,16 @@ impl Checker<'_> {
         let mut saved = Names::new();
         let setup = self.fixtures(
             part,
-            &format!("{at}/setup"),
+            &|| format!("{at}/setup"),
             &file.setup,
             &file.server,
             &mut saved,
         );
-        let args = self.args(part, &format!("{at}/args"), file.args, &saved);
-        let save = self.save(part, &format!("{at}/save"), &file.save, &mut saved);
+        let args = self.args(part, &|| format!("{at}/args"), file.args, &saved);
+        let save = self.save(part, &|| format!("{at}/save"), &file.save, &mut saved);
         let teardown = self.fixtures(
             part,
-            &format!("{at}/teardown"),
+            &|| format!("{at}/teardown"),
             &file.teardown,
             &file.server,
             &mut saved,
@@ -93,7 +93,9 @@ impl Checker<'_> {
         }
         let snapshot = file.snapshot.0.as_ref();
         let snapshot = snapshot.and_then(|fields| self.snapshot(part, at, &file.name, fields));
-        let timeout = self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref());
+        let timeout = file.timeout.as_ref();
+        let timeout = timeout
+            .and_then(|written| self.duration(part, &format!("{at}/timeout"), Some(written)));
         let has_state = !setup.is_empty() || !teardown.is_empty();
         self.suite.tests.push(Test::Tool(Box::new(ToolTest {
             name: file.name,
@@ -117,22 +119,24 @@ impl Checker<'_> {
         })));
     }
 
+    /// The calls of `setup:` or `teardown:`. `at` makes the pointer to the list: most tests have
+    /// none.
     fn fixtures(
         &mut self,
         part: &Part,
-        at: &str,
+        at: &dyn Fn() -> String,
         calls: &[FixtureCallFile],
         test_server: &str,
         saved: &mut Names,
     ) -> Vec<FixtureCall> {
         let mut checked = Vec::new();
         for (index, call) in calls.iter().enumerate() {
-            let at = format!("{at}/{index}");
+            let at = format!("{}/{index}", at());
             if let Some(server) = &call.server {
                 self.named_server(part, &at, server);
             }
-            let args = self.args(part, &format!("{at}/args"), call.args.clone(), saved);
-            let save = self.save(part, &format!("{at}/save"), &call.save, saved);
+            let args = self.args(part, &|| format!("{at}/args"), call.args.clone(), saved);
+            let save = self.save(part, &|| format!("{at}/save"), &call.save, saved);
             checked.push(FixtureCall {
                 server: call.server.as_deref().unwrap_or(test_server).to_owned(),
                 tool: call.tool.clone(),
@@ -148,7 +152,7 @@ impl Checker<'_> {
     fn args(
         &mut self,
         part: &Part,
-        at: &str,
+        at: &dyn Fn() -> String,
         written: Option<serde_json::Map<String, Value>>,
         saved: &Names,
     ) -> Args {
@@ -158,7 +162,7 @@ impl Checker<'_> {
                 continue;
             }
             let problem = part.document.diagnostic_at(
-                &format!("{at}{place}"),
+                &format!("{}{place}", at()),
                 format!("no value is saved as `{name}` before this call"),
             );
             self.problems
@@ -176,13 +180,13 @@ impl Checker<'_> {
     fn save(
         &mut self,
         part: &Part,
-        at: &str,
+        at: &dyn Fn() -> String,
         written: &BTreeMap<String, String>,
         saved: &mut Names,
     ) -> Vec<(String, Target)> {
         let mut checked = Vec::new();
         for (name, path) in written {
-            let place = format!("{at}/{}", escape(name));
+            let place = format!("{}/{}", at(), escape(name));
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
             if name.is_empty() || !name.chars().all(fits) {
                 let message = format!("invalid name `{name}` for a saved value");

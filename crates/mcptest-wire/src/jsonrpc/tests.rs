@@ -177,7 +177,7 @@ proptest! {
 
     #[test]
     fn our_ids_round_trip(id in any::<u64>(), method in ".*") {
-        let mut line = encode_call(Some(id), &method, Some(json!({"a": method})));
+        let mut line = encode_call(Some(id), &method, &Params::Value(json!({"a": method})));
         prop_assert_eq!(line.pop(), Some(b'\n'));
         prop_assert!(!line.contains(&b'\n'));
         let parsed = parse_line(line);
