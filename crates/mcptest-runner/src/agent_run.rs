@@ -96,7 +96,7 @@ pub(crate) async fn agent_run(
             trace
         }
     };
-    let stderr = tools.stderr(&trace).await;
+    let stderr = tools.stderr(&trace, &case.meter.startup).await;
     tools.release().await;
     AgentRun { trace, stderr }
 }

@@ -71,7 +71,7 @@ impl<'a> FixtureSession<'a> {
     /// The lines that a server wrote to stderr since the test opened its session.
     pub async fn stderr(&self, server: &str) -> Vec<String> {
         match self.open.get(server) {
-            Some(open) => open.stderr().await,
+            Some(open) => open.stderr(self.startup).await,
             None => Vec::new(),
         }
     }

@@ -33,6 +33,9 @@ const MAX_PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The stderr lines that a failed call shows.
 const MAX_STDERR_LINES: usize = 10;
 
+/// The first line where some of the lines may belong to another run.
+const SHARED_STDERR: &str = "(other tests used this server at the same time: lines may be theirs)";
+
 /// The time for stderr lines to arrive after a failed call.
 const STDERR_WAIT: Duration = Duration::from_millis(20);
 
@@ -67,7 +70,8 @@ struct Shared {
     starts: u32,
 }
 
-/// The time that a run waited for servers to start.
+/// The time that a run waited for servers to start, and for the rest of their stderr: it is not the
+/// time of the run.
 #[derive(Debug, Default)]
 pub(crate) struct StartupTime(AtomicU64);
 
@@ -90,6 +94,16 @@ pub(crate) struct Session {
     timeout_is_final: bool,
     listed: Mutex<Option<Vec<Value>>>,
     fresh: bool,
+    users: Users,
+}
+
+/// The runs that use a session.
+#[derive(Debug, Default)]
+struct Users {
+    /// The runs that use it now.
+    now: AtomicU64,
+    /// All runs so far.
+    total: AtomicU64,
 }
 
 impl Sessions {
@@ -225,6 +239,7 @@ impl Sessions {
             timeout_is_final: self.settings.timeout.is_some(),
             listed: Mutex::new(None),
             fresh,
+            users: Users::default(),
         })
     }
 
@@ -301,22 +316,44 @@ pub(crate) struct OpenSession {
     pub session: Arc<Session>,
     /// The stderr lines before the run.
     mark: u64,
+    /// The number of runs that had used the session, with this one; `None` if another one used it
+    /// when this one began.
+    alone_since: Option<u64>,
 }
 
 impl OpenSession {
     pub fn new(session: Arc<Session>) -> Self {
         let mark = session.client.stderr_mark();
-        Self { session, mark }
+        let others = session.users.now.fetch_add(1, Ordering::Relaxed);
+        let total = session.users.total.fetch_add(1, Ordering::Relaxed) + 1;
+        Self {
+            session,
+            mark,
+            alone_since: (others == 0).then_some(total),
+        }
     }
 
-    /// The last lines that the server wrote to stderr since the run opened the session. With a
-    /// shared server, other runs may have caused some of them.
-    pub async fn stderr(&self) -> Vec<String> {
+    /// The last lines that the server wrote to stderr since the run opened the session. If other
+    /// runs used it at the same time, a first line states that some may be theirs. `waited` gets
+    /// the time that this takes.
+    pub async fn stderr(&self, waited: &StartupTime) -> Vec<String> {
+        let began = Instant::now();
         // The answer and stderr are two pipes: a line written before the answer may come after it.
         tokio::time::sleep(STDERR_WAIT).await;
+        waited.add(began.elapsed());
+        let total = self.session.users.total.load(Ordering::Relaxed);
         let mut lines = self.session.client.stderr_after(self.mark);
         lines.drain(..lines.len().saturating_sub(MAX_STDERR_LINES));
+        if !lines.is_empty() && self.alone_since != Some(total) {
+            lines.insert(0, SHARED_STDERR.to_owned());
+        }
         lines
+    }
+}
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        self.session.users.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -359,7 +396,7 @@ impl<'a> RunTools<'a> {
     }
 
     /// The last stderr lines of the servers with a failed call in the trace, by server.
-    pub async fn stderr(&self, trace: &Trace) -> Map<String, Value> {
+    pub async fn stderr(&self, trace: &Trace, waited: &StartupTime) -> Map<String, Value> {
         let mut found = Map::new();
         let results = trace.results_by_call();
         for (call, result) in trace.tool_calls.iter().zip(results) {
@@ -373,7 +410,7 @@ impl<'a> RunTools<'a> {
             if let Some(open) = self.sessions.get(server)
                 && !found.contains_key(server)
             {
-                found.insert(server.to_owned(), open.stderr().await.into());
+                found.insert(server.to_owned(), open.stderr(waited).await.into());
             }
         }
         found.retain(|_, lines| lines.as_array().is_some_and(|lines| !lines.is_empty()));

@@ -22,9 +22,6 @@ enum Comparison {
 /// expectation.
 #[must_use]
 pub fn warnings(written: &WrittenExpectation, target: &str, unit: Unit, at: &str) -> Vec<Problem> {
-    let Some((min, max)) = unit.range() else {
-        return Vec::new();
-    };
     let Value::Object(map) = &written.0 else {
         return Vec::new();
     };
@@ -35,8 +32,18 @@ pub fn warnings(written: &WrittenExpectation, target: &str, unit: Unit, at: &str
             None => return Vec::new(),
         },
     };
+    let bounds = matcher.map_or_else(Vec::new, |one| bounds(one, &at));
+    if unit == Unit::List {
+        return bounds
+            .into_iter()
+            .map(|(_, _, pointer)| of_list(target, pointer))
+            .collect();
+    }
+    let Some((min, max)) = unit.range() else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
-    for (comparison, bound, pointer) in matcher.map_or_else(Vec::new, |one| bounds(one, &at)) {
+    for (comparison, bound, pointer) in bounds {
         if let Some(effect) = effect(comparison, bound, min, max) {
             let range = range_text(unit);
             let message = format!("{effect}: `{target}` is {range}");
@@ -48,6 +55,18 @@ pub fn warnings(written: &WrittenExpectation, target: &str, unit: Unit, at: &str
         }
     }
     found
+}
+
+/// The warning about a list that is compared with a number.
+fn of_list(target: &str, pointer: String) -> Problem {
+    Problem::new(
+        pointer,
+        format!("no value meets this: `{target}` is a list"),
+    )
+    .help(format!(
+        "compare an item (`{target}[-1]` is the last), or all of them: `every: {{…}}`"
+    ))
+    .as_warning()
 }
 
 /// The comparisons of a matcher, each with the pointer of its number.
@@ -159,6 +178,18 @@ mod tests {
         let all = problems.into_iter();
         all.map(|one| (one.pointer, one.message, one.help))
             .collect()
+    }
+
+    #[test]
+    fn a_list_is_never_a_number() {
+        let [(pointer, message, help)] = &found(json!({">=": 90}), Unit::List)[..] else {
+            panic!("one warning");
+        };
+        assert_eq!(pointer, "/expect/0/t/>=");
+        assert_eq!(message, "no value meets this: `t` is a list");
+        assert!(help.as_ref().unwrap().contains("`t[-1]`"), "{help:?}");
+        assert_eq!(found(json!({"every": {">=": 90}}), Unit::List), []);
+        assert_eq!(found(json!({"exact": [100, 50]}), Unit::List), []);
     }
 
     #[test]
