@@ -20,6 +20,9 @@ impl KnownServers {
     /// Returns true if `written` starts with one of the servers' names and a dot.
     #[must_use]
     pub fn qualifies(&self, written: &str) -> bool {
+        if self.0.is_empty() || !written.as_bytes().contains(&b'.') {
+            return false;
+        }
         written
             .match_indices('.')
             .any(|(at, _)| self.0.contains(&written[..at]))

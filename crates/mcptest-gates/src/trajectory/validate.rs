@@ -116,11 +116,8 @@ impl Plan {
     ) -> Comparison<'a> {
         // Reading the catalog costs more than all the rest.
         let needs_tools = self.calls.iter().any(|call| call.args.wants_defaults());
-        let tools = trace
-            .tool_calls
-            .iter()
-            .map(|call| needs_tools.then(|| offered(call, trace)).flatten())
-            .collect();
+        let calls = trace.tool_calls.iter().filter(|_| needs_tools);
+        let tools = calls.map(|call| offered(call, trace)).collect();
         Comparison {
             plan: self,
             trace,
@@ -147,7 +144,7 @@ struct Comparison<'a> {
     plan: &'a Plan,
     trace: &'a TraceView<'a>,
     servers: &'a KnownServers,
-    /// For each recorded call.
+    /// For each recorded call; empty if no expected call asks for tools.
     tools: Vec<Option<&'a Tool>>,
 }
 
@@ -296,7 +293,12 @@ impl Comparison<'_> {
     fn fits(&self, expected: usize, recorded: usize) -> bool {
         let call = &self.trace.tool_calls[recorded];
         let args = &self.plan.calls[expected].args;
-        self.is_tool(expected, recorded) && args.fits(call, self.tools[recorded])
+        self.is_tool(expected, recorded) && args.fits(call, self.tool(recorded))
+    }
+
+    /// The catalog's entry for a recorded call.
+    fn tool(&self, recorded: usize) -> Option<&Tool> {
+        self.tools.get(recorded).copied().flatten()
     }
 
     fn is_tool(&self, expected: usize, recorded: usize) -> bool {
@@ -313,7 +315,7 @@ impl Comparison<'_> {
 
     fn check_args(&self, expected: usize, recorded: usize) -> Result<(), ArgsMismatch> {
         let args = &self.plan.calls[expected].args;
-        let tool = self.tools[recorded];
+        let tool = self.tool(recorded);
         args.check(&self.trace.tool_calls[recorded], tool)
             .map_err(|mut mismatch| {
                 mismatch.reason = one_line(&mismatch.reason);

@@ -85,6 +85,9 @@ impl<'a> Extra<'a> {
 
     /// Takes entries as they were read: a key may be among them twice.
     pub(super) fn from_entries(entries: Vec<(Cow<'a, str>, Raw<'a>)>) -> Self {
+        if entries.is_empty() {
+            return Self(entries);
+        }
         let repeated = |entries: &[(Cow<'a, str>, Raw<'a>)]| {
             let before = |at: usize| entries[..at].iter().any(|(key, _)| *key == entries[at].0);
             (1..entries.len()).any(before)

@@ -16,7 +16,7 @@ pub enum ToolName<'a> {
     /// A string.
     Text(Cow<'a, str>),
     /// Anything else; `null` where no name is recorded.
-    Malformed(Value),
+    Malformed(Box<Value>),
 }
 
 impl ToolName<'_> {
@@ -34,7 +34,7 @@ impl ToolName<'_> {
     pub fn to_value(&self) -> Value {
         match self {
             Self::Text(name) => name.as_ref().into(),
-            Self::Malformed(value) => value.clone(),
+            Self::Malformed(value) => value.as_ref().clone(),
         }
     }
 
@@ -50,7 +50,7 @@ impl ToolName<'_> {
 
 impl Default for ToolName<'_> {
     fn default() -> Self {
-        Self::Malformed(Value::Null)
+        Self::Malformed(Box::default())
     }
 }
 
@@ -70,7 +70,7 @@ impl From<Value> for ToolName<'_> {
     fn from(name: Value) -> Self {
         match name {
             Value::String(name) => Self::Text(Cow::Owned(name)),
-            other => Self::Malformed(other),
+            other => Self::Malformed(Box::new(other)),
         }
     }
 }

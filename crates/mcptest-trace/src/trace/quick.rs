@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use mcptest_json::scan::plain_end;
+use mcptest_json::scan::{WINDOW, plain_end, special_bytes};
 use serde::de::DeserializeOwned;
 
 use super::raw::MAX_DEPTH;
@@ -72,6 +72,15 @@ impl<'a> Reader<'a> {
     /// The next byte that is not white space. It is not passed.
     #[inline]
     fn next_token(&mut self) -> Option<u8> {
+        // Programs write traces without white space between the parts.
+        match self.peek()? {
+            byte if byte > b' ' => Some(byte),
+            _ => self.token_after_space(),
+        }
+    }
+
+    #[cold]
+    fn token_after_space(&mut self) -> Option<u8> {
         loop {
             match self.peek()? {
                 b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
@@ -80,6 +89,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn expect(&mut self, byte: u8) -> Option<()> {
         let found = self.next_token()? == byte;
         self.at += 1;
@@ -93,6 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes `null`, if it is the next value.
+    #[inline]
     fn null(&mut self) -> Option<bool> {
         if self.next_token()? != b'n' {
             return Some(false);
@@ -101,6 +112,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next value, unless it is `null`.
+    #[inline]
     fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.null()? {
             return Some(None);
@@ -110,6 +122,7 @@ impl<'a> Reader<'a> {
 
     /// The next key of an object, and then its colon; nothing at its end. `started` is false before
     /// the first key.
+    #[inline]
     fn key(&mut self, started: &mut bool) -> Option<Option<&'a str>> {
         let mut token = self.next_token()?;
         if token == b'}' {
@@ -134,11 +147,12 @@ impl<'a> Reader<'a> {
         self.text.get(start..end).map(Some)
     }
 
-    /// The items of a list.
+    /// The items of a list. `item` reads one and adds it: items are large, so they are built in
+    /// their place.
     fn list<T>(
         &mut self,
         capacity: usize,
-        mut item: impl FnMut(&mut Self) -> Option<T>,
+        mut item: impl FnMut(&mut Self, &mut Vec<T>) -> Option<()>,
     ) -> Option<Vec<T>> {
         self.expect(b'[')?;
         if self.next_token()? == b']' {
@@ -147,7 +161,7 @@ impl<'a> Reader<'a> {
         }
         let mut items = Vec::with_capacity(capacity);
         loop {
-            items.push(item(self)?);
+            item(self, &mut items)?;
             let token = self.next_token()?;
             self.at += 1;
             match token {
@@ -158,6 +172,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn string(&mut self) -> Option<Cow<'a, str>> {
         if self.next_token()? != b'"' {
             return None;
@@ -202,9 +217,12 @@ impl<'a> Reader<'a> {
     }
 
     fn raw(&mut self) -> Option<Raw<'a>> {
-        self.next_token()?;
+        let token = self.next_token()?;
         let start = self.at;
-        let is_plain = self.skip()?;
+        let is_plain = match token {
+            b'"' => !self.skip_string()?.has_numeric_escapes,
+            _ => self.skip()?,
+        };
         let text = self.text.get(start..self.at)?;
         if is_plain {
             Some(Raw::from_plain(text))
@@ -240,7 +258,7 @@ impl<'a> Reader<'a> {
                 "tool_calls" => {
                     seen.once(3)?;
                     has_calls = true;
-                    trace.tool_calls = self.list(8, Self::tool_call)?;
+                    trace.tool_calls = self.list(16, Self::tool_call)?;
                 }
                 "tool_results" => {
                     seen.once(4)?;
@@ -281,9 +299,10 @@ impl<'a> Reader<'a> {
         has_calls.then_some(trace)
     }
 
-    fn tool_call(&mut self) -> Option<ToolCallView<'a>> {
+    fn tool_call(&mut self, calls: &mut Vec<ToolCallView<'a>>) -> Option<()> {
         self.expect(b'{')?;
-        let mut call = ToolCallView::default();
+        calls.push(ToolCallView::default());
+        let call = calls.last_mut()?;
         let (mut seen, mut others, mut started) = (Seen::default(), Vec::new(), false);
         while let Some(key) = self.key(&mut started)? {
             match key {
@@ -316,12 +335,13 @@ impl<'a> Reader<'a> {
             }
         }
         call.extra = Extra::from_entries(others);
-        call.foreign_form().is_none().then_some(call)
+        call.foreign_form().is_none().then_some(())
     }
 
-    fn tool_result(&mut self) -> Option<ToolResultView<'a>> {
+    fn tool_result(&mut self, results: &mut Vec<ToolResultView<'a>>) -> Option<()> {
         self.expect(b'{')?;
-        let mut result = ToolResultView::default();
+        results.push(ToolResultView::default());
+        let result = results.last_mut()?;
         let (mut seen, mut others, mut started) = (Seen::default(), Vec::new(), false);
         while let Some(key) = self.key(&mut started)? {
             match key {
@@ -341,7 +361,7 @@ impl<'a> Reader<'a> {
             }
         }
         result.extra = Extra::from_entries(others);
-        Some(result)
+        Some(())
     }
 
     fn conversation(&mut self) -> Option<ConversationView<'a>> {
@@ -365,9 +385,10 @@ impl<'a> Reader<'a> {
         Some(conversation)
     }
 
-    fn turn(&mut self) -> Option<TurnView<'a>> {
+    fn turn(&mut self, turns: &mut Vec<TurnView<'a>>) -> Option<()> {
         self.expect(b'{')?;
-        let mut turn = TurnView::default();
+        turns.push(TurnView::default());
+        let turn = turns.last_mut()?;
         let (mut seen, mut others, mut started) = (Seen::default(), Vec::new(), false);
         while let Some(key) = self.key(&mut started)? {
             match key {
@@ -383,7 +404,7 @@ impl<'a> Reader<'a> {
             }
         }
         turn.extra = Extra::from_entries(others);
-        Some(turn)
+        Some(())
     }
 
     fn tokens(&mut self) -> Option<TokensView<'a>> {
@@ -412,13 +433,17 @@ impl<'a> Reader<'a> {
     }
 
     fn catalog(&mut self) -> Option<Catalog<'a>> {
-        let tools = self.list(8, Self::raw)?;
+        let tools = self.list(8, |reader, tools| {
+            tools.push(reader.raw()?);
+            Some(())
+        })?;
         let all_objects = tools.iter().all(Raw::is_object);
         all_objects.then(|| Catalog::from_raw(tools))
     }
 }
 
 /// The spelling of a skipped string.
+#[derive(Default)]
 struct SkippedString {
     has_escapes: bool,
     /// True if it has an escape by number, which may be half of a pair.
@@ -430,36 +455,68 @@ impl Reader<'_> {
     /// Passes the string that begins here.
     #[inline]
     fn skip_string(&mut self) -> Option<SkippedString> {
-        let mut string = SkippedString {
-            has_escapes: false,
-            has_numeric_escapes: false,
-        };
-        let mut at = self.at + 1;
+        let start = self.at + 1;
+        // Most strings are short and have no escapes.
+        if let Some(found) = special_bytes(self.bytes, start) {
+            let end = start + found.trailing_zeros() as usize;
+            if found != 0 && self.bytes.get(end) == Some(&b'"') {
+                self.at = end + 1;
+                return Some(SkippedString::default());
+            }
+        }
+        self.skip_long_string(start)
+    }
+
+    /// Passes the rest of any string.
+    fn skip_long_string(&mut self, start: usize) -> Option<SkippedString> {
+        let mut string = SkippedString::default();
+        let mut at = start;
+        'window: while let Some(mut found) = special_bytes(self.bytes, at) {
+            while found != 0 {
+                let place = found.trailing_zeros() as usize;
+                let next = match self.bytes.get(at + place)? {
+                    b'"' => {
+                        self.at = at + place + 1;
+                        return Some(string);
+                    }
+                    _ => self.skip_escape(at + place, &mut string)? - at,
+                };
+                if next >= WINDOW {
+                    at += next;
+                    continue 'window;
+                }
+                // The bytes of the escape are passed too.
+                found &= u32::MAX << next;
+            }
+            at += WINDOW;
+        }
+        // The last bytes of the text.
         loop {
             at = plain_end(self.bytes, at);
-            match self.bytes.get(at)? {
-                b'"' => {
-                    self.at = at + 1;
-                    return Some(string);
-                }
-                b'\\' => {
-                    string.has_escapes = true;
-                    match self.bytes.get(at + 1)? {
-                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
-                        b'u' => {
-                            let digits = self.bytes.get(at + 2..at + 6)?;
-                            if !digits.iter().all(u8::is_ascii_hexdigit) {
-                                return None;
-                            }
-                            string.has_numeric_escapes = true;
-                            at += 6;
-                        }
-                        _ => return None,
-                    }
-                }
-                // A control character.
-                _ => return None,
+            if self.bytes.get(at)? == &b'"' {
+                self.at = at + 1;
+                return Some(string);
             }
+            at = self.skip_escape(at, &mut string)?;
+        }
+    }
+
+    /// The end of the escape at a place. Nothing if a control character is there.
+    #[inline]
+    fn skip_escape(&self, at: usize, string: &mut SkippedString) -> Option<usize> {
+        if self.bytes.get(at)? != &b'\\' {
+            return None;
+        }
+        string.has_escapes = true;
+        match self.bytes.get(at + 1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 2),
+            b'u' => {
+                let digits = self.bytes.get(at + 2..at + 6)?;
+                string.has_numeric_escapes = true;
+                let are_digits = digits.iter().all(u8::is_ascii_hexdigit);
+                are_digits.then_some(at + 6)
+            }
+            _ => None,
         }
     }
 
