@@ -40,7 +40,7 @@ pub use schema::{SchemaArgs, SchemaOf};
 pub use score::ScoreArgs;
 pub use shared::{
     CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs, ServerTimeoutArgs,
-    TraceArgs,
+    TraceArgs, TraceFormatArgs,
 };
 pub use tool_bench::{ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 pub use trace::{

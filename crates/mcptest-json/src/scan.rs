@@ -45,7 +45,7 @@ fn is_special(byte: u8) -> bool {
 }
 
 /// SSE2 is part of every x86-64. Reading a trace of ten calls takes 51,000 instructions; with eight
-/// bytes at a time in a general register, and calls that were moved into their list, it took 60,000.
+/// bytes at a time in a general register, and calls that were moved into their list, 60,000.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn special_mask(window: &[u8; WINDOW]) -> u32 {

@@ -58,13 +58,14 @@ pub use resume::{FinishedRun, Resume};
 pub use run::{RunSettings, SuiteOutcome, run};
 pub use run_context::EventSink;
 pub use score::{
-    PARTIAL_FORMAT, PartOf, Partial, PartialError, ScoreError, ScoreSettings, Scored, ScoredCase,
-    ScoredRun, TraceInput, merge_partials, score, score_inputs, score_partial,
+    PARTIAL_FORMAT, PartOf, Partial, PartialError, ScoreError, ScoreProgress, ScoreSettings,
+    ScoreSinks, Scored, ScoredCase, ScoredRun, TraceInput, merge_partials, score, score_inputs,
+    score_partial, score_to,
 };
 pub use shard::{Candidate, ShardError, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
 pub use tool_names::warn_of_unknown_tools;
 pub use trace_file::{
     BrokenLine, BrokenLines, COMPRESSED, ForeignFormat, FormatSetting, MAX_BROKEN_PLACES,
-    TRACE_ENDINGS, TraceFileError, each_trace, read_traces, trace_files,
+    TRACE_ENDINGS, TraceFileError, each_trace, read_traces, read_traces_as, trace_files,
 };

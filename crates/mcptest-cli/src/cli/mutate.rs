@@ -1,5 +1,7 @@
 //! The command line of `mutate`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::{FilterArgs, FormatArgs, TraceArgs};
@@ -17,6 +19,13 @@ Examples:
 pub struct MutateArgs {
     #[command(flatten)]
     pub traces: TraceArgs,
+    /// Format of all trace files, instead of the one that each file shows: `native`, `openai-chat`,
+    /// `otel`, … (see `docs/reference/trace-formats.md`).
+    #[arg(long, value_name = "NAME", conflicts_with = "map")]
+    pub trace_format: Option<String>,
+    /// A file that describes a home-made format of all trace files by JSON pointers.
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
     /// Exit with 1 if a test kills fewer than this percent of its mutants.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(0..=100))]
     pub min_score: Option<u64>,

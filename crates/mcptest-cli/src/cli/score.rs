@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use mcptest_runner::PartOf;
 
-use super::{FilterArgs, ReportArgs, TraceArgs};
+use super::{FilterArgs, ReportArgs, TraceArgs, TraceFormatArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -37,13 +37,11 @@ pub struct ScoreArgs {
     /// Skip assertions with `llm-judge` and `llm-jury`, even if the traces contain judgements.
     #[arg(long)]
     pub no_judges: bool,
-    /// Format of all trace files, instead of the one that each file shows: `native`, `openai-chat`,
-    /// `otel`, … (see `docs/reference/trace-formats.md`).
-    #[arg(long, value_name = "NAME", conflicts_with = "map")]
-    pub format: Option<String>,
-    /// A file that describes a home-made format of all trace files by JSON pointers.
-    #[arg(long, value_name = "FILE")]
-    pub map: Option<PathBuf>,
+    #[command(flatten)]
+    pub format: TraceFormatArgs,
+    /// Write a row for each trace to this file while traces are scored: one JSON object per line.
+    #[arg(long, value_name = "FILE", conflicts_with = "partial")]
+    pub out: Option<PathBuf>,
     /// Treat a broken line in a trace file as an error.
     #[arg(long)]
     pub strict: bool,

@@ -65,6 +65,23 @@ pub struct TraceArgs {
     pub test: Option<String>,
 }
 
+/// The format of trace files.
+#[derive(Debug, Args)]
+pub struct TraceFormatArgs {
+    /// Format of all trace files, instead of the one that each file shows: `native`, `openai-chat`,
+    /// `otel`, … (see `docs/reference/trace-formats.md`).
+    #[arg(
+        long,
+        alias = "trace-format",
+        value_name = "NAME",
+        conflicts_with = "map"
+    )]
+    pub format: Option<String>,
+    /// A file that describes a home-made format of all trace files by JSON pointers.
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
+}
+
 /// The output format. Commands with other formats have a list of their own.
 #[derive(Debug, Args)]
 pub struct FormatArgs {

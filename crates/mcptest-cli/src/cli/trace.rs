@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::TraceFormatArgs;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -108,6 +110,8 @@ pub struct TraceInputArgs {
     /// input; `.gz` and `.zst` too.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub format: TraceFormatArgs,
     /// Treat a broken line as an error.
     #[arg(long)]
     pub strict: bool,

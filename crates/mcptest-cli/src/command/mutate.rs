@@ -8,7 +8,7 @@ use mcptest_runner::{Filter, MutatedTest, MutationReport, ScoreSettings};
 use mcptest_suite::Purpose;
 use mcptest_trace::verdict::Verdict;
 
-use super::score::read_all;
+use super::score::{read_all, trace_format};
 use crate::cli::{Format, MutateArgs};
 use crate::failure::Failure;
 use crate::gates::Gates;
@@ -25,7 +25,9 @@ pub fn mutate(args: &MutateArgs, gates: Gates, output: &Output) -> Result<ExitCo
         no_judges: true,
         ..ScoreSettings::default()
     };
-    let report = mcptest_runner::mutate(&loaded.suite, read_all(&args.traces.trace)?, &settings)
+    let format = trace_format(args.trace_format.as_deref(), args.map.as_deref())?;
+    let traces = read_all(&args.traces.trace, &format)?;
+    let report = mcptest_runner::mutate(&loaded.suite, traces, &settings)
         .map_err(|error| error.to_string())?;
     let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());
     let text = match args.how.format {

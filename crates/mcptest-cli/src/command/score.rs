@@ -1,15 +1,20 @@
 //! `mcptest score`.
 
+mod progress;
+
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcptest_formats::Map;
 use mcptest_report::{ExitCode, Redactor, Spool};
-use mcptest_runner::{Filter, FormatSetting, Partial, ScoreSettings, TraceInput};
+use mcptest_runner::{Filter, FormatSetting, Partial, ScoreSettings, ScoreSinks, TraceInput};
 use mcptest_suite::Purpose;
 use mcptest_trace::trace::Trace;
 use mcptest_yaml::Diagnostics;
 
+use self::progress::Progress;
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::gates::Gates;
@@ -33,9 +38,14 @@ pub fn score(args: &ScoreArgs, gates: Gates, output: &Output) -> Result<ExitCode
         summary: args.summary,
         strict: args.strict,
         threads: args.threads,
-        format: format(args)?,
+        format: trace_format(args.format.format.as_deref(), args.format.map.as_deref())?,
     };
     let files = trace_files(&args.traces.trace)?;
+    let rows = match &args.out {
+        Some(path) => Some(create_rows(path, &files)?),
+        None => None,
+    };
+    let progress = Progress::new(&files, output);
     let inputs: Vec<TraceInput<'_>> = files.into_iter().map(TraceInput::File).collect();
     let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());
     if let Some(file) = &args.partial {
@@ -47,9 +57,17 @@ pub fn score(args: &ScoreArgs, gates: Gates, output: &Output) -> Result<ExitCode
     }
     let mut spool = Spool::new();
     let mut store = |text: &[u8]| spool.append(text);
-    let scored =
-        mcptest_runner::score_inputs(&loaded.suite, inputs, &settings, &redactor, &mut store)
-            .map_err(|error| redactor.text(&error.to_string()))?;
+    let mut write_rows = rows.map(|mut file| {
+        let path = args.out.clone().unwrap_or_default();
+        move |rows: &[u8]| file.write_all(rows).map_err(|error| named(&path, &error))
+    });
+    let mut show = |now| progress.show(now);
+    let mut sinks = ScoreSinks::new(&mut store);
+    sinks.rows = write_rows.as_mut().map(|write| write as _);
+    sinks.progress = Some(&mut show);
+    let scored = mcptest_runner::score_to(&loaded.suite, inputs, &settings, &redactor, sinks);
+    progress.clear();
+    let scored = scored.map_err(|error| redactor.text(&error.to_string()))?;
     let store = spool
         .into_store()
         .map_err(|error| format!("cannot store the records of runs: {error}"))?;
@@ -62,12 +80,35 @@ pub fn score(args: &ScoreArgs, gates: Gates, output: &Output) -> Result<ExitCode
     Ok(report.exit_code)
 }
 
-/// The format of the trace files.
-fn format(args: &ScoreArgs) -> Result<FormatSetting, Failure> {
-    if let Some(name) = &args.format {
+/// Creates the file of rows. Rows are written as they come, so a reader can follow them.
+fn create_rows(path: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
+    let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
+        (Ok(path), Ok(input)) => path == input,
+        _ => false,
+    };
+    if inputs.iter().any(same) {
+        let message = format!("`--out {}` would overwrite a trace file", path.display());
+        return Err(message.into());
+    }
+    let file = File::create(path).map_err(|error| named(path, &error).to_string())?;
+    Ok(file)
+}
+
+/// An error with the name of the file.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    let message = format!("cannot write `{}`: {error}", path.display());
+    io::Error::new(error.kind(), message)
+}
+
+/// The format of trace files, by its name or by a map.
+///
+/// # Errors
+/// An unknown name, or a map that cannot be read.
+pub fn trace_format(name: Option<&str>, map: Option<&Path>) -> Result<FormatSetting, Failure> {
+    if let Some(name) = name {
         return Ok(FormatSetting::named(name).map_err(|error| error.to_string())?);
     }
-    let Some(path) = &args.map else {
+    let Some(path) = map else {
         return Ok(FormatSetting::Detect);
     };
     let bytes = std::fs::read(path).map_err(|error| files::unreadable(path, &error))?;
@@ -115,10 +156,11 @@ pub fn trace_files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
 ///
 /// # Errors
 /// The first file that cannot be read or is not a trace file, with the place.
-pub fn read_all(files: &[PathBuf]) -> Result<Vec<Trace>, String> {
+pub fn read_all(files: &[PathBuf], format: &FormatSetting) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
     for file in &trace_files(files)? {
-        traces.extend(mcptest_runner::read_traces(file).map_err(|error| error.to_string())?);
+        let read = mcptest_runner::read_traces_as(file, format);
+        traces.extend(read.map_err(|error| error.to_string())?);
     }
     Ok(traces)
 }

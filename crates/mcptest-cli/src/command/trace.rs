@@ -16,7 +16,7 @@ use mcptest_trace_tools::show::{Layout, timeline};
 use mcptest_trace_tools::stats::TraceStats;
 use serde_json::Value;
 
-use super::score::trace_files;
+use super::score::{trace_files, trace_format};
 use crate::cli::{
     AnonymiseArgs, ConvertArgs, ConvertTo, InferArgs, StatsArgs, TraceCommand, TraceCommandArgs,
     TraceInputArgs, TraceShowArgs,
@@ -204,8 +204,9 @@ fn each_trace(
 ) -> Result<ExitCode, Failure> {
     let redactor = secrets::redactor([]);
     let files = trace_files(&input.files)?;
+    let format = trace_format(input.format.format.as_deref(), input.format.map.as_deref())?;
     let mut failure = None;
-    let read = mcptest_runner::each_trace(&files, input.strict, &mut |trace| {
+    let read = mcptest_runner::each_trace(&files, input.strict, &format, &mut |trace| {
         let taken = take(trace);
         failure = taken.err();
         failure.is_none()

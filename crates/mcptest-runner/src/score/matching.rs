@@ -1,6 +1,6 @@
 //! The test that a trace belongs to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{AgentTest, Test};
@@ -13,10 +13,9 @@ pub(super) struct Tests<'a> {
     pub all: Vec<&'a AgentTest>,
     /// True for the tests that are scored.
     pub selected: Vec<bool>,
-    /// The first test of each name.
-    places: HashMap<&'a str, usize>,
-    /// Direct calls, of which `run --traces` writes traces too.
-    direct: HashSet<&'a str>,
+    /// The destination of the traces that name a test: the first agent test of that name, or a
+    /// direct call, of which `run --traces` writes traces too.
+    named: HashMap<&'a str, Match>,
     /// The test that all traces belong to.
     only: Option<usize>,
 }
@@ -35,15 +34,16 @@ pub(super) enum Match {
 impl<'a> Tests<'a> {
     pub fn new(suite: &'a Suite, settings: &ScoreSettings) -> Result<Self, ScoreError> {
         let all: Vec<&AgentTest> = suite.agent_tests().collect();
-        let mut places = HashMap::new();
+        let mut named = HashMap::new();
         for (place, test) in all.iter().enumerate() {
-            places.entry(test.name.as_str()).or_insert(place);
+            let found = Match::Test(place);
+            named.entry(test.name.as_str()).or_insert(found);
         }
         let known = || all.iter().map(|test| test.name.clone()).collect();
         let only = match &settings.test {
-            Some(name) => match places.get(name.as_str()) {
-                Some(place) => Some(*place),
-                None => {
+            Some(name) => match named.get(name.as_str()) {
+                Some(Match::Test(place)) => Some(*place),
+                _ => {
                     return Err(ScoreError::UnknownTest {
                         name: name.clone(),
                         known: known(),
@@ -57,16 +57,12 @@ impl<'a> Tests<'a> {
             .iter()
             .map(|test| is_selected(suite, settings, &test.name))
             .collect();
+        let direct = suite.tests.iter().filter(is_direct).map(Test::name);
+        named.extend(direct.map(|name| (name, Match::Direct)));
         Ok(Self {
-            direct: suite
-                .tests
-                .iter()
-                .filter(is_direct)
-                .map(Test::name)
-                .collect(),
             all,
             selected,
-            places,
+            named,
             only,
         })
     }
@@ -77,11 +73,7 @@ impl<'a> Tests<'a> {
             return Match::Test(only);
         }
         match named {
-            Some(name) if self.direct.contains(name) => Match::Direct,
-            Some(name) => self
-                .places
-                .get(name)
-                .map_or(Match::None, |at| Match::Test(*at)),
+            Some(name) => self.named.get(name).copied().unwrap_or(Match::None),
             // With one test there is no choice.
             None if self.all.len() == 1 => Match::Test(0),
             None => Match::None,

@@ -9,6 +9,8 @@ mod matching;
 mod numbering;
 mod partial;
 mod record;
+mod rows;
+mod sinks;
 mod stream;
 mod tool_names;
 
@@ -25,6 +27,7 @@ use mcptest_trace::verdict::Verdict;
 pub(crate) use groups::{JudgedGroup, TraceGroup, group_traces};
 pub use numbering::ScoredRun;
 pub use partial::{PARTIAL_FORMAT, PartOf, Partial, PartialError, merge_partials};
+pub use sinks::{ScoreProgress, ScoreSinks, Store};
 
 use crate::plan::Filter;
 use crate::trace_file::{BrokenLines, FormatSetting, ReadSettings, TraceFileError};
@@ -107,7 +110,10 @@ pub enum ScoreError {
     File(#[from] TraceFileError),
     /// A record cannot be stored.
     #[error("cannot store the record of a run: {0}")]
-    Store(#[from] io::Error),
+    Store(io::Error),
+    /// A row cannot be written.
+    #[error("cannot write the rows of traces: {0}")]
+    Rows(io::Error),
 }
 
 fn list(known: &[String]) -> String {
@@ -153,9 +159,6 @@ pub struct ScoredCase {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Stores text and returns its offset.
-pub type Store<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<u64>;
-
 /// Applies a suite's expectations and gates to the traces of some files.
 ///
 /// Records are handed to `store` without secrets. A record is a JSON object without its beginning:
@@ -172,7 +175,7 @@ pub fn score(
     store: Store<'_>,
 ) -> Result<Scored, ScoreError> {
     let inputs = files.iter().cloned().map(TraceInput::File).collect();
-    stream::score(suite, inputs, settings, redactor, store)
+    score_inputs(suite, inputs, settings, redactor, store)
 }
 
 /// Traces to score.
@@ -212,7 +215,21 @@ pub fn score_inputs(
     redactor: &Redactor,
     store: Store<'_>,
 ) -> Result<Scored, ScoreError> {
-    stream::score(suite, inputs, settings, redactor, store)
+    score_to(suite, inputs, settings, redactor, ScoreSinks::new(store))
+}
+
+/// Does the same as [`score_inputs`], with more destinations.
+///
+/// # Errors
+/// The same, or a row that cannot be written.
+pub fn score_to(
+    suite: &Suite,
+    inputs: Vec<TraceInput<'_>>,
+    settings: &ScoreSettings,
+    redactor: &Redactor,
+    sinks: ScoreSinks<'_>,
+) -> Result<Scored, ScoreError> {
+    stream::score(suite, inputs, settings, redactor, sinks)
 }
 
 /// Scores a part of all traces. [`merge_partials`] gives the result of all of them.

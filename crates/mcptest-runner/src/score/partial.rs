@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::numbering::{RunKey, part_and_place};
+use super::sinks::ScoreSinks;
 use super::stream::{self, Group, Groups, Merger, Scorer};
 use super::{ScoreError, ScoreSettings, Scored, TraceInput};
 use crate::plan::Filter;
@@ -279,7 +280,7 @@ pub(super) fn score_partial(
     let (servers, redactor) = (suite.known_servers(), Redactor::default());
     let scorer = Scorer::new(suite, &settings, &servers, &redactor)?;
     let mut nothing = |_: &[u8]| Ok(0);
-    let mut merger = Merger::new(&mut nothing);
+    let mut merger = Merger::new(ScoreSinks::new(&mut nothing));
     stream::read(inputs, &settings, &scorer, &mut merger)?;
     merger.check(&scorer)?;
     let facts = PartialFacts {

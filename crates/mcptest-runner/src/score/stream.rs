@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcptest_events::{CaseId, Kind, RunTotals};
 use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
+use mcptest_suite::suite::AgentTest;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::TraceView;
 use mcptest_trace::verdict::Verdict;
@@ -14,11 +16,13 @@ use mcptest_trace::verdict::Verdict;
 use super::matching::{Match, Tests, model_order};
 use super::numbering::{self, RunKey, ScoredRun, provisional};
 use super::record::encode_record;
+use super::rows::{PartRows, TraceRow, figures};
+use super::sinks::{ScoreProgress, ScoreSinks};
 use super::tool_names::NameTally;
-use super::{ScoreError, ScoreSettings, Scored, ScoredCase, Store, TraceInput};
+use super::{ScoreError, ScoreSettings, Scored, ScoredCase, TraceInput};
 use crate::plan;
 use crate::trace_file::{
-    BrokenLines, Fold, Step, TraceFileError, fold_input, fold_rows, fold_traces,
+    BrokenLines, Fold, ReadSettings, Step, TraceFileError, fold_input, fold_rows, fold_traces,
 };
 use crate::verdicts::{CaseTally, JudgeContext, RunOutcome};
 
@@ -27,9 +31,9 @@ pub(super) fn score(
     inputs: Vec<TraceInput<'_>>,
     settings: &ScoreSettings,
     redactor: &Redactor,
-    store: Store<'_>,
+    sinks: ScoreSinks<'_>,
 ) -> Result<Scored, ScoreError> {
-    score_parts(suite, settings, redactor, store, |scorer, merger| {
+    score_parts(suite, settings, redactor, sinks, |scorer, merger| {
         read(inputs, settings, scorer, merger)
     })
 }
@@ -42,10 +46,17 @@ pub(super) fn read<'a>(
     merger: &mut Merger<'a, '_>,
 ) -> Result<(), TraceFileError> {
     let mut number = 0;
-    let reading = settings.reading();
+    let bytes = AtomicU64::new(0);
+    let reading = ReadSettings {
+        bytes: Some(&bytes),
+        ..settings.reading()
+    };
     for input in inputs {
-        merger.begin(&input);
-        let take = |step| merger.step(step);
+        merger.begin(&input, scorer.redactor);
+        let take = |step| {
+            merger.step(step);
+            merger.report_progress(bytes.load(Ordering::Relaxed));
+        };
         match input {
             TraceInput::File(file) => fold_traces(&file, reading, scorer, &mut number, take)?,
             TraceInput::Stream { name, input, .. } => {
@@ -64,12 +75,15 @@ fn score_parts(
     suite: &Suite,
     settings: &ScoreSettings,
     redactor: &Redactor,
-    store: Store<'_>,
+    sinks: ScoreSinks<'_>,
     read: impl for<'a> FnOnce(&Scorer<'a>, &mut Merger<'a, '_>) -> Result<(), TraceFileError>,
 ) -> Result<Scored, ScoreError> {
     let servers = suite.known_servers();
-    let scorer = Scorer::new(suite, settings, &servers, redactor)?;
-    let mut merger = Merger::new(store);
+    let scorer = Scorer {
+        rows: sinks.rows.is_some(),
+        ..Scorer::new(suite, settings, &servers, redactor)?
+    };
+    let mut merger = Merger::new(sinks);
     read(&scorer, &mut merger)?;
     merger.check(&scorer)?;
     let broken = std::mem::take(&mut merger.broken);
@@ -86,6 +100,8 @@ pub(super) struct Scorer<'a> {
     all_records: bool,
     /// True if there is no row for each run.
     summary: bool,
+    /// True if the rows of traces are written on the way.
+    rows: bool,
     redactor: &'a Redactor,
 }
 
@@ -99,6 +115,7 @@ pub(super) struct Part<'a> {
     unmatched: Option<(u64, Option<String>)>,
     /// The records of the runs.
     records: Vec<u8>,
+    rows: PartRows,
     stop_reasons: Vec<Arc<str>>,
 }
 
@@ -155,11 +172,16 @@ impl<'a> Fold for Scorer<'a> {
             groups: Groups::default(),
             unmatched: None,
             records: Vec::new(),
+            rows: PartRows::default(),
             stop_reasons: Vec::new(),
         }
     }
 
-    fn trace(&self, part: &mut Part<'a>, _: Option<usize>, mut trace: TraceView<'_>) {
+    fn needs_lines(&self) -> bool {
+        self.rows
+    }
+
+    fn trace(&self, part: &mut Part<'a>, line: Option<usize>, mut trace: TraceView<'_>) {
         let place = part.traces;
         part.traces += 1;
         let at = match self.tests.find(trace.test.as_deref()) {
@@ -176,7 +198,7 @@ impl<'a> Fold for Scorer<'a> {
         }
         trace.split_wire_names(self.servers);
         let test = self.tests.all[at];
-        let outcome = if self.all_records {
+        let outcome = if self.all_records || self.rows {
             RunOutcome::of_agent(&self.context, test, &trace)
         } else {
             RunOutcome::of_agent_unless_good(&self.context, test, &trace)
@@ -203,6 +225,10 @@ impl<'a> Fold for Scorer<'a> {
                 run: trace.run,
             },
         };
+        if self.rows {
+            let row = self.row(test, &trace, &outcome, &run);
+            part.rows.push(line, &row, self.redactor);
+        }
         let model = trace.model.as_deref();
         let group = part
             .groups
@@ -220,6 +246,34 @@ impl<'a> Fold for Scorer<'a> {
             group.keys.push(run.key);
         } else {
             group.runs.push(run);
+        }
+    }
+}
+
+impl Scorer<'_> {
+    /// The row of a trace.
+    fn row<'r>(
+        &self,
+        test: &'r AgentTest,
+        trace: &'r TraceView<'_>,
+        outcome: &'r RunOutcome,
+        run: &ScoredRun,
+    ) -> TraceRow<'r> {
+        let model = trace.model.as_deref();
+        let gate_context = self.context.gate_context(&test.name, model);
+        let mut alone = CaseTally::new(test, false);
+        alone.observe(&gate_context, 1, trace, &outcome.facts);
+        TraceRow {
+            test: &test.name,
+            model,
+            run: trace.run,
+            verdict: run.verdict,
+            error: outcome.error.as_ref(),
+            calls: run.calls,
+            errors: run.errors,
+            tokens: run.tokens,
+            assertions: &outcome.assertions,
+            gates: figures(alone.finish(&self.context, test, &gate_context).gates),
         }
     }
 }
@@ -292,7 +346,7 @@ impl<'a> Groups<'a> {
 
 /// Merges the parts of the traces, in their order.
 pub(super) struct Merger<'a, 's> {
-    store: Store<'s>,
+    sinks: ScoreSinks<'s>,
     /// Groups of neighbouring parts, with the number of parts in each. Merging equals, as a binary
     /// counter does, keeps the sum of all merges small.
     pending: Vec<(u64, Groups<'a>)>,
@@ -300,7 +354,10 @@ pub(super) struct Merger<'a, 's> {
     traces: u64,
     /// The first trace without a test: its position and the test that it names.
     unmatched: Option<(u64, Option<String>)>,
-    store_error: Option<io::Error>,
+    /// The first error of a destination.
+    sink_error: Option<ScoreError>,
+    /// The name of the input, as JSON; empty if no rows are written.
+    file: String,
     pub broken: BrokenLines,
     /// The names of the inputs.
     pub sources: Vec<String>,
@@ -311,13 +368,14 @@ pub(super) struct Merger<'a, 's> {
 }
 
 impl<'a, 's> Merger<'a, 's> {
-    pub fn new(store: Store<'s>) -> Self {
+    pub fn new(sinks: ScoreSinks<'s>) -> Self {
         Self {
-            store,
+            sinks,
             pending: Vec::new(),
             traces: 0,
             unmatched: None,
-            store_error: None,
+            sink_error: None,
+            file: String::new(),
             broken: BrokenLines::default(),
             sources: Vec::new(),
             parts: Vec::new(),
@@ -326,14 +384,24 @@ impl<'a, 's> Merger<'a, 's> {
     }
 
     /// Begins an input.
-    fn begin(&mut self, input: &TraceInput<'_>) {
+    fn begin(&mut self, input: &TraceInput<'_>, redactor: &Redactor) {
         let (name, first) = match input {
             TraceInput::File(file) => (file.display().to_string(), 0),
             TraceInput::Stream { name, first, .. } => (name.clone(), *first),
             TraceInput::Rows { name, .. } => (name.clone(), 0),
         };
+        if self.sinks.rows.is_some() {
+            self.file = serde_json::Value::from(redactor.text(&name)).to_string();
+        }
         self.sources.push(name);
         self.in_source = first;
+    }
+
+    fn report_progress(&mut self, bytes: u64) {
+        let traces = self.traces;
+        if let Some(progress) = &mut self.sinks.progress {
+            progress(ScoreProgress { traces, bytes });
+        }
     }
 
     /// Returns the error that was found while parts were added.
@@ -341,20 +409,18 @@ impl<'a, 's> Merger<'a, 's> {
         if let Some((position, named)) = self.unmatched.take() {
             return Err(scorer.tests.unmatched(position, named.as_deref()));
         }
-        match self.store_error.take() {
-            Some(error) => Err(ScoreError::Store(error)),
-            None => Ok(()),
-        }
+        self.sink_error.take().map_or(Ok(()), Err)
     }
 
     fn step(&mut self, step: Step<Part<'a>>) {
         match step {
-            Step::Part(part) => self.add(part),
+            Step::Part(part, line) => self.add(part, line),
             Step::Broken(line) => self.broken.add(line),
         }
     }
 
-    fn add(&mut self, mut part: Part<'a>) {
+    /// Adds a part. `line` is the number of lines of the input before it.
+    fn add(&mut self, mut part: Part<'a>, line: usize) {
         if let (None, Some((place, named))) = (&self.unmatched, part.unmatched) {
             self.unmatched = Some((self.traces + place, named));
         }
@@ -364,7 +430,13 @@ impl<'a, 's> Merger<'a, 's> {
         self.parts.push((part.number, source, self.in_source));
         self.in_source += part.traces;
         // Reading continues after an error, because a damaged file is reported before it.
-        if self.unmatched.is_some() || self.store_error.is_some() {
+        if self.unmatched.is_some() || self.sink_error.is_some() {
+            return;
+        }
+        if let Some(rows) = &mut self.sinks.rows
+            && let Err(error) = rows(&part.rows.lines(&self.file, line))
+        {
+            self.sink_error = Some(ScoreError::Rows(error));
             return;
         }
         match self.place_records(&part.records) {
@@ -379,7 +451,7 @@ impl<'a, 's> Merger<'a, 's> {
                 }
             }
             Err(error) => {
-                self.store_error = Some(error);
+                self.sink_error = Some(ScoreError::Store(error));
                 return;
             }
         }
@@ -396,7 +468,7 @@ impl<'a, 's> Merger<'a, 's> {
         if records.is_empty() {
             return Ok(0);
         }
-        (self.store)(records)
+        (self.sinks.store)(records)
     }
 
     pub fn groups(self) -> Groups<'a> {
@@ -425,6 +497,7 @@ impl<'a> Scorer<'a> {
             servers,
             all_records: settings.all_records,
             summary: settings.summary,
+            rows: false,
             redactor,
         })
     }

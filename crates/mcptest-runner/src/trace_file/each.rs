@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mcptest_trace::trace::Trace;
 
 use super::broken::BrokenLines;
-use super::{Collect, ReadSettings, Step, TraceFileError, fold_traces};
+use super::{Collect, FormatSetting, ReadSettings, Step, TraceFileError, fold_traces};
 
 /// Calls a function for each trace of some files, in order, until it returns false. Memory holds a
 /// few blocks of a file. Returns the broken lines, which are skipped.
@@ -16,10 +16,12 @@ use super::{Collect, ReadSettings, Step, TraceFileError, fold_traces};
 pub fn each_trace(
     files: &[PathBuf],
     strict: bool,
+    format: &FormatSetting,
     take: &mut dyn FnMut(Trace) -> bool,
 ) -> Result<BrokenLines, TraceFileError> {
     let settings = ReadSettings {
         strict,
+        format: format.as_format(),
         ..ReadSettings::default()
     };
     let mut broken = BrokenLines::default();
@@ -27,7 +29,7 @@ pub fn each_trace(
     let mut number = 0;
     for file in files {
         fold_traces(file, settings, &Collect, &mut number, |step| match step {
-            Step::Part(traces) => {
+            Step::Part(traces, _) => {
                 for trace in traces {
                     wanted = wanted && take(trace);
                 }

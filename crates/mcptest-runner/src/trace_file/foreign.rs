@@ -224,7 +224,7 @@ impl<F: Fold, T: FnMut(Step<F::Part>)> ForeignFile<'_, F, T> {
             for trace in traces.by_ref().take(PART) {
                 self.fold.trace(&mut part, None, trace);
             }
-            (self.take)(Step::Part(part));
+            (self.take)(Step::Part(part, 0));
         }
         Ok(())
     }
@@ -266,7 +266,7 @@ impl<F: Fold, T: FnMut(Step<F::Part>)> ForeignFile<'_, F, T> {
                     }
                 }
             }
-            (self.take)(Step::Part(part));
+            (self.take)(Step::Part(part, before));
             broken
                 .into_iter()
                 .map(Step::Broken)

@@ -20,6 +20,7 @@ mod sequence;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcptest_formats::FormatError;
 use mcptest_trace::parallel;
@@ -152,13 +153,22 @@ fn reason(error: &io::Error) -> String {
 /// # Errors
 /// The first error of the file, with its place.
 pub fn read_traces(path: &Path) -> Result<Vec<Trace>, TraceFileError> {
+    read_traces_as(path, &FormatSetting::Detect)
+}
+
+/// Does the same for a file of a known format.
+///
+/// # Errors
+/// The first error of the file, with its place.
+pub fn read_traces_as(path: &Path, format: &FormatSetting) -> Result<Vec<Trace>, TraceFileError> {
     let mut traces = Vec::new();
     let settings = ReadSettings {
         strict: true,
+        format: format.as_format(),
         ..ReadSettings::default()
     };
     fold_traces(path, settings, &Collect, &mut 0, |step| {
-        if let Step::Part(part) = step {
+        if let Step::Part(part, _) = step {
             traces.extend(part);
         }
     })?;
@@ -184,8 +194,10 @@ impl Fold for Collect {
 pub(crate) trait Fold: Sync {
     /// The result of a part of the file.
     type Part: Send;
-    /// True if the lines of traces are needed.
-    const LINES: bool = false;
+    /// Returns true if the lines of traces are needed.
+    fn needs_lines(&self) -> bool {
+        false
+    }
     /// Begins a part. Parts that come later in the file have higher numbers. A part has at most
     /// [`MAX_PART`] traces.
     fn start(&self, number: u64) -> Self::Part;
@@ -198,8 +210,8 @@ pub(crate) const MAX_PART: u64 = 1 << 20;
 
 /// The result of reading a part of a file.
 pub(crate) enum Step<P> {
-    /// The traces of a part of the file.
-    Part(P),
+    /// The traces of a part of the file, and the number of lines before it.
+    Part(P, usize),
     /// A line that was skipped.
     Broken(BrokenLine),
 }
@@ -217,6 +229,8 @@ pub(crate) struct ReadSettings<'a> {
     pub format: TraceFormat<'a>,
     /// Each line is one row: a trace, or broken.
     pub rows: bool,
+    /// Counts the bytes that are read from files.
+    pub bytes: Option<&'a AtomicU64>,
 }
 
 impl Default for ReadSettings<'_> {
@@ -227,6 +241,7 @@ impl Default for ReadSettings<'_> {
             block: BLOCK,
             format: TraceFormat::Detect,
             rows: false,
+            bytes: None,
         }
     }
 }
@@ -245,12 +260,44 @@ pub(crate) fn fold_traces<F: Fold>(
     take: impl FnMut(Step<F::Part>),
 ) -> Result<(), TraceFileError> {
     let name = path.display().to_string();
+    let bytes = settings.bytes;
     if path == Path::new("-") {
-        return fold_input(&name, io::stdin().lock(), settings, fold, number, take);
+        let input = io::stdin().lock();
+        return fold_input(
+            &name,
+            Counted { input, bytes },
+            settings,
+            fold,
+            number,
+            take,
+        );
     }
     match File::open(path) {
-        Ok(file) => fold_input(&name, file, settings, fold, number, take),
+        Ok(input) => fold_input(
+            &name,
+            Counted { input, bytes },
+            settings,
+            fold,
+            number,
+            take,
+        ),
         Err(error) => Err(TraceFileError::Unreadable { name, error }),
+    }
+}
+
+/// An input whose bytes are counted.
+struct Counted<'a, R> {
+    input: R,
+    bytes: Option<&'a AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        if let Some(bytes) = self.bytes {
+            bytes.fetch_add(read as u64, Ordering::Relaxed);
+        }
+        Ok(read)
     }
 }
 
@@ -304,7 +351,7 @@ pub(crate) fn fold_input<F: Fold>(
         for trace in traces.by_ref().take(PART) {
             fold.trace(&mut part, None, trace);
         }
-        take(Step::Part(part));
+        take(Step::Part(part, 0));
     }
     Ok(())
 }

@@ -141,7 +141,7 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
             ..
         } = worked;
         self.traces += traces;
-        (self.take)(Step::Part(part));
+        (self.take)(Step::Part(part, self.line));
         for flaw in flaws {
             let flaw = flaw.after(self.line, self.column);
             self.broken += 1;
@@ -359,7 +359,8 @@ impl<F: Fold> Work<'_, F> {
                             self.is_full = true;
                             return Some(start + from + end);
                         }
-                        let line = F::LINES.then(|| self.line_of(all, start + at));
+                        let needs_line = self.fold.needs_lines();
+                        let line = needs_line.then(|| self.line_of(all, start + at));
                         self.fold.trace(&mut self.part, line, view);
                         self.traces += 1;
                     }

@@ -10,7 +10,7 @@ type Reading = Result<(Vec<Trace>, Vec<BrokenLine>), String>;
 fn read_with(input: impl Read, settings: ReadSettings<'_>) -> Reading {
     let (mut traces, mut broken) = (Vec::new(), Vec::new());
     let take = |step| match step {
-        Step::Part(part) => traces.extend(part),
+        Step::Part(part, _) => traces.extend(part),
         Step::Broken(line) => broken.push(line),
     };
     let result = fold_input("f", input, settings, &Collect, &mut 0, take);
@@ -26,7 +26,7 @@ fn settings(threads: usize, block: usize, strict: bool) -> ReadSettings<'static>
         strict,
         block,
         format: TraceFormat::Native,
-        rows: false,
+        ..ReadSettings::default()
     }
 }
 

@@ -390,3 +390,70 @@ fn issue_11_traces_of_other_tools_are_recognised() {
     );
     assert_eq!(strict.code, 2);
 }
+
+#[test]
+fn rows_come_in_the_order_of_the_traces_for_any_number_of_threads() {
+    let outcomes: Vec<bool> = (0..400).map(|at| at % 3 > 0).collect();
+    let text = format!(
+        "{}no trace\n{}",
+        lines(&outcomes[..9]),
+        lines(&outcomes[9..])
+    );
+    let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &text)]);
+    let rows = |threads: &str| {
+        let out = format!("rows-{threads}.jsonl");
+        let args = ["--trace", "t.jsonl", "--threads", threads, "--out", &out];
+        let scored = score(dir.path(), &args);
+        assert_eq!(scored.code, 3, "{}", scored.stderr);
+        std::fs::read_to_string(dir.path().join(out)).unwrap()
+    };
+    let alone = rows("1");
+    assert_eq!(rows("2"), alone);
+    assert_eq!(rows("8"), alone);
+    let rows: Vec<Value> = alone
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect();
+    let verdicts: Vec<bool> = rows.iter().map(|row| row["verdict"] == "pass").collect();
+    assert_eq!(verdicts, outcomes);
+    let places: Vec<&Value> = rows[8..10].iter().map(|row| &row["line"]).collect();
+    assert_eq!(places, [&json!(9), &json!(11)]);
+    assert_eq!(rows[0]["file"], "t.jsonl");
+}
+
+#[test]
+fn rows_never_overwrite_a_trace_file() {
+    let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &line(true))]);
+    let scored = score(dir.path(), &["--trace", "t.jsonl", "--out", "./t.jsonl"]);
+    assert_eq!(scored.code, 2);
+    assert!(
+        scored.stderr.contains("would overwrite a trace file"),
+        "{}",
+        scored.stderr
+    );
+    let kept = std::fs::read_to_string(dir.path().join("t.jsonl")).unwrap();
+    assert_eq!(kept, line(true));
+}
+
+#[test]
+fn every_command_that_reads_traces_takes_a_map() {
+    let map = "calls: /steps\nname: /tool\n";
+    let home_made = "{\"steps\": [{\"tool\": \"a\"}]}\n";
+    let dir = folder(&[("s.yml", SUITE), ("m.yml", map), ("t.jsonl", home_made)]);
+    for args in [
+        ["trace", "stats", "t.jsonl"].as_slice(),
+        &["trace", "show", "t.jsonl"],
+        &["trace", "convert", "t.jsonl"],
+        &["mutate", "s.yml", "--trace", "t.jsonl"],
+        &["score", "s.yml", "--trace", "t.jsonl"],
+    ] {
+        let with_map = [args, &["--map", "m.yml"]].concat();
+        let read = run(dir.path(), &with_map);
+        assert_eq!(read.code, 0, "{args:?}: {}", read.stderr);
+        assert_eq!(run(dir.path(), args).code, 2, "{args:?}");
+        let named = [args, &["--trace-format", "native"]].concat();
+        let refused = run(dir.path(), &named);
+        assert_eq!(refused.code, 2, "{args:?}");
+        assert!(refused.stderr.contains("tool_calls"), "{}", refused.stderr);
+    }
+}

@@ -79,7 +79,7 @@ fn scored(
         suite,
         &settings,
         &Redactor::default(),
-        &mut store,
+        ScoreSinks::new(&mut store),
         |scorer, merger| {
             let mut number = 0;
             let reading = ReadSettings {
@@ -216,6 +216,74 @@ proptest! {
             (reference, cases) => prop_assert!(false, "{reference:?} {cases:?}"),
         }
     }
+}
+
+/// The rows of scoring a string as a file, and the traces of the last report of progress.
+fn rows(suite: &Suite, text: &str, threads: usize, size: usize) -> (String, u64) {
+    let (mut written, mut traces) = (Vec::new(), 0);
+    let mut nothing = |_: &[u8]| Ok(0);
+    let mut write = |rows: &[u8]| {
+        written.extend_from_slice(rows);
+        Ok(())
+    };
+    let mut show = |now: ScoreProgress| traces = now.traces;
+    let mut sinks = ScoreSinks::new(&mut nothing);
+    sinks.rows = Some(&mut write);
+    sinks.progress = Some(&mut show);
+    let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
+    let settings = ScoreSettings::default();
+    let scored = score_parts(suite, &settings, &redactor, sinks, |scorer, merger| {
+        let reading = ReadSettings {
+            threads,
+            block: size,
+            ..ReadSettings::default()
+        };
+        let file = TraceInput::File("runs/f.jsonl".into());
+        merger.begin(&file, scorer.redactor);
+        let take = |step| {
+            merger.step(step);
+            merger.report_progress(0);
+        };
+        fold_input("f", text.as_bytes(), reading, scorer, &mut 0, take)
+    });
+    scored.unwrap();
+    (String::from_utf8(written).unwrap(), traces)
+}
+
+#[test]
+fn rows_have_places_and_figures_and_no_secrets() {
+    let good = r#"{"test":"one","run":7,"model":"m","tool_calls":[{"name":"a","args":{"n":1}}],"final_response":"done"}"#;
+    let bad =
+        r#"{"test":"one","run":8,"tool_calls":[],"final_response":"it is hunter2hunter2 \u0021"}"#;
+    let text = format!("{good}\n\nnonsense\n{bad}\n{good}\n");
+    let suite = suite();
+    let alone = rows(&suite, &text, 1, 1 << 20);
+    for (threads, size) in [(1, 1), (2, 50), (3, 130), (8, 200)] {
+        assert_eq!(rows(&suite, &text, threads, size), alone);
+    }
+    let (written, traces) = alone;
+    assert_eq!(traces, 3);
+    assert!(!written.contains("hunter2"), "{written}");
+    let lines: Vec<Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let places = lines.iter().map(|row| {
+        let keys = ["file", "line", "test", "model", "run", "verdict"];
+        Value::from_iter(keys.map(|key| row[key].clone()))
+    });
+    assert_eq!(
+        places.collect::<Value>(),
+        json!([
+            ["runs/f.jsonl", 1, "one", "m", 7, "pass"],
+            ["runs/f.jsonl", 4, "one", null, 8, "fail"],
+            ["runs/f.jsonl", 5, "one", "m", 7, "pass"],
+        ])
+    );
+    assert_eq!(lines[0]["assertions"][0]["passed"], json!(true));
+    assert_eq!(lines[1]["assertions"][1]["passed"], json!(false));
+    let rate = |row: &Value| row["gates"]["tool_selection"]["floor.selection_rate"].clone();
+    assert_eq!([rate(&lines[0]), rate(&lines[1])], [json!(100), json!(0)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 fn rows(text: &[u8], threads: usize, size: usize) -> (usize, Vec<usize>) {
     let (mut traces, mut broken) = (0, Vec::new());
     let take = |step: Step<Vec<Trace>>| match step {
-        Step::Part(part) => traces += part.len(),
+        Step::Part(part, _) => traces += part.len(),
         Step::Broken(line) => broken.push(line.line),
     };
     let settings = settings(threads, size, false);
