@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::file::{
     EachFile, FormatFile, KeepFile, PermissionsFile, ServersByFile, StdinFile, StreamFile,
+    UsageFile,
 };
 use crate::rules::{CallRules, Rule, ServerStateRule, TokenRule};
 use crate::template::Template;
@@ -44,6 +45,7 @@ pub struct Agent {
     pub(crate) servers: Option<ServerForm>,
     pub(crate) tools: Option<ToolForm>,
     pub(crate) servers_by: ServersByFile,
+    pub(crate) usage: UsageFile,
     pub(crate) mode: Option<Template>,
     pub(crate) permissions: PermissionsFile,
     pub(crate) workspace: Option<String>,
@@ -119,6 +121,7 @@ pub(crate) struct Output {
     pub(crate) servers: Option<ServerStateRule>,
     pub(crate) session: Option<Rule>,
     pub(crate) calls: Option<CallRules>,
+    pub(crate) file: Option<Template>,
 }
 
 impl Agent {

@@ -65,6 +65,8 @@ pub struct AgentFile {
     pub tools: Option<ToolsFile>,
     /// The way in which an ACP agent gets its servers. Default: session.
     pub servers_by: Option<ServersByFile>,
+    /// The meaning of the tokens that an ACP agent reports with the end of a turn. Default: turn.
+    pub usage: Option<UsageFile>,
     /// The ACP mode that is set after the session was opened.
     pub mode: Option<String>,
     /// The tools that the agent may use without being asked. Default: allow.
@@ -198,6 +200,19 @@ pub struct ToolsFile {
     pub all: String,
     /// The text between two of these.
     pub join: String,
+}
+
+/// The meaning of the tokens at the end of an ACP turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageFile {
+    /// The tokens of the turn.
+    #[default]
+    Turn,
+    /// The tokens of the turn. A turn without any has failed, and its text is the error.
+    Required,
+    /// The tokens of a part of the turn: they are not used.
+    Partial,
 }
 
 /// The way in which an ACP agent gets its servers.
@@ -353,6 +368,8 @@ pub struct OutputFile {
     pub session: Option<PathOrRuleFile>,
     /// Calls of the agent's own tools.
     pub calls: Option<CallsFile>,
+    /// A JSON file that the agent writes. It is read as one more event, when the agent has exited.
+    pub file: Option<String>,
 }
 
 /// The form of an agent's output.

@@ -10,23 +10,33 @@
 //!
 //! The crate knows neither suites nor gates nor reports.
 
+mod acp;
 mod agent;
+mod check;
+mod command;
+mod failure;
 pub mod file;
+mod http_agent;
 mod merge;
 mod outcome;
+mod prepare;
 mod presets;
+mod reader;
 mod resolve;
 mod room;
 mod rules;
+mod run;
 mod task;
 mod template;
 mod values;
 
 pub use agent::{Agent, AgentKind};
+pub use check::{CheckReport, check, version};
 pub use file::{AgentFile, KeepFile, PermissionsFile};
 pub use outcome::{AgentExit, AgentOutcome, AgentTokens, AgentTurn, BuiltinCall, TurnRole};
 pub use presets::{Preset, preset, presets};
 pub use room::Room;
+pub use run::run;
 pub use task::{AgentTask, NextTurn, ServerLaunch};
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ pub(crate) fn merge(written: &AgentFile, preset: AgentFile) -> AgentFile {
         servers,
         tools,
         servers_by,
+        usage,
         mode,
         permissions,
         workspace,
@@ -83,6 +84,7 @@ fn merge_output(own: OutputFile, base: OutputFile) -> OutputFile {
         servers: own.servers.or(base.servers),
         session: own.session.or(base.session),
         calls: own.calls.or(base.calls),
+        file: own.file.or(base.file),
     }
 }
 

@@ -144,6 +144,7 @@ impl Resolver<'_> {
             servers,
             tools,
             servers_by: file.servers_by.unwrap_or_default(),
+            usage: file.usage.unwrap_or_default(),
             mode,
             permissions: file.permissions.clone().unwrap_or_default(),
             workspace: file.workspace.clone(),
@@ -378,7 +379,8 @@ impl Resolver<'_> {
                 ..Output::default()
             };
         }
-        let Some(output) = &self.file.output else {
+        let file = self.file;
+        let Some(output) = &file.output else {
             return Output::default();
         };
         let at = "/output";
@@ -415,6 +417,10 @@ impl Resolver<'_> {
             calls: self
                 .rules
                 .calls(&format!("{at}/calls"), output.calls.as_ref()),
+            file: output
+                .file
+                .as_ref()
+                .map(|path| self.template("/output/file", path, Scope::Run)),
         }
     }
 

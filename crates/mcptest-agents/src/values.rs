@@ -71,6 +71,15 @@ impl<'a> Values<'a> {
         self.run.insert(name.to_owned(), value.into());
     }
 
+    /// A value of the run as text.
+    pub(crate) fn text_of(&self, name: &str) -> String {
+        match self.value(name, None, None) {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            other => other.to_string(),
+        }
+    }
+
     /// Renders a template.
     pub(crate) fn text(&self, template: &Template) -> String {
         template.render(&|name| self.value(name, None, None))

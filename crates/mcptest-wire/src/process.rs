@@ -92,7 +92,7 @@ pub(crate) fn no_streams(server: &str) -> WireError {
     WireError::new(WireErrorKind::Spawn, server, "starting it", detail)
 }
 
-fn describe_error(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
+pub(crate) fn describe_error(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
     let shown = sanitize(program);
     let location = cwd.map_or_else(String::new, |cwd| {
         format!(" (relative to `{}`)", sanitize(&cwd.to_string_lossy()))

@@ -6,19 +6,25 @@
 //! `/proc` on Linux, also covers processes that moved to another session or forked twice. If we
 //! have no child process at all, nothing is left and the scan is skipped.
 //!
+//! An agent under test also has a folder of its own ([`crate::process_table`]): agents give the
+//! servers that they start an environment without the cookie, but its HOME is in that folder.
+//!
 //! Everything is synchronous, so that a panic hook or the exit path can call [`kill_all`] without a
 //! runtime.
 
-use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 #[cfg(target_os = "linux")]
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+
+use crate::process_table::{ProcessId, Survivors, survivors};
 
 /// The environment variable that marks every descendant of a server.
 pub(crate) const COOKIE_VARIABLE: &str = "MCPTEST_SESSION";
@@ -26,9 +32,17 @@ pub(crate) const COOKIE_VARIABLE: &str = "MCPTEST_SESSION";
 /// Scans until no marked process is found; processes can fork during a scan.
 const MAX_SCANS: usize = 20;
 
-/// The process groups of all servers that may still have live processes, by the number in their
-/// cookie. `None` if the group is known to be empty: the system may reuse its number then.
-static LIVE: Mutex<BTreeMap<u64, Option<Pid>>> = Mutex::new(BTreeMap::new());
+/// All servers and agents that may still have live processes, by the number in their cookie.
+static LIVE: Mutex<BTreeMap<u64, Live>> = Mutex::new(BTreeMap::new());
+
+/// A server or an agent that may still have live processes.
+#[derive(Debug, Clone)]
+struct Live {
+    /// `None` if the group is known to be empty: the system may reuse its number then.
+    group: Option<Pid>,
+    /// The folder of an agent's run.
+    folder: Option<PathBuf>,
+}
 
 /// The mark of one server. Its string form is unique on the machine.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +54,7 @@ pub(crate) fn new_cookie() -> Cookie {
 }
 
 impl Cookie {
-    fn value(self) -> String {
+    pub(crate) fn value(self) -> String {
         format!("{}-{}", session(), self.0)
     }
 
@@ -69,16 +83,32 @@ fn session() -> &'static str {
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     cookie: Cookie,
+    /// The folder of an agent's run: every process that refers to it belongs to the run.
+    folder: Option<PathBuf>,
+    /// Processes of the run that were found so far. One whose parent has exited, and that does not
+    /// refer to the folder, is known only from here.
+    known: Mutex<BTreeSet<ProcessId>>,
     /// Everything was killed already, so dropping has nothing to do.
     killed: AtomicBool,
 }
 
 impl ProcessTree {
     pub(crate) fn register(cookie: Cookie, leader: u32) -> Self {
+        Self::register_in(cookie, leader, None)
+    }
+
+    /// Registers an agent with the folder of its run.
+    pub(crate) fn register_in(cookie: Cookie, leader: u32, folder: Option<PathBuf>) -> Self {
         let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
-        lock().insert(cookie.0, group);
+        let live = Live {
+            group,
+            folder: folder.clone(),
+        };
+        lock().insert(cookie.0, live);
         Self {
             cookie,
+            folder,
+            known: Mutex::default(),
             killed: AtomicBool::new(false),
         }
     }
@@ -104,7 +134,7 @@ impl ProcessTree {
         }
     }
 
-    /// Kills the group and every other process with the cookie.
+    /// Kills the group and every other process with the cookie, or of the run.
     pub(crate) fn kill(&self) {
         self.killed.store(true, Ordering::Relaxed);
         if has_no_children() {
@@ -113,8 +143,45 @@ impl ProcessTree {
         if let Some(group) = group_of(self.cookie) {
             let _ = kill_process_group(group, Signal::KILL);
         }
+        if self.folder.is_some() {
+            for _ in 0..MAX_SCANS {
+                let found = self.survivors();
+                if found.is_empty() {
+                    return;
+                }
+                for process in &found.processes {
+                    process.signal(Signal::KILL);
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            return;
+        }
         let cookie = self.cookie.value();
         kill_marked(|mark| mark == cookie);
+    }
+
+    /// The processes of the run that are alive.
+    pub(crate) fn survivors(&self) -> Survivors {
+        let Some(folder) = self.folder.as_ref().filter(|_| !has_no_children()) else {
+            return Survivors::default();
+        };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = survivors(folder, &self.cookie.value(), &known, is_subreaper());
+        known.extend(found.processes.iter().copied());
+        // Orphans became our children. The leaders are left to the tasks that wait for them.
+        let leaders: Vec<Pid> = lock().values().filter_map(|live| live.group).collect();
+        for pid in found.exited.iter().filter(|pid| !leaders.contains(pid)) {
+            reap_process(*pid);
+        }
+        found
+    }
+
+    /// Sends SIGTERM to every process of the run.
+    pub(crate) fn terminate_all(&self) {
+        self.terminate();
+        for process in self.survivors().processes {
+            process.signal(Signal::TERM);
+        }
     }
 }
 
@@ -132,12 +199,12 @@ impl Drop for ProcessTree {
 pub(crate) fn leader_exited(cookie: Cookie) {
     let mut live = lock();
     if let Some(slot) = live.get_mut(&cookie.0)
-        && slot.is_some_and(|group| {
+        && slot.group.is_some_and(|group| {
             reap_group(group);
             test_kill_process_group(group).is_err()
         })
     {
-        *slot = None;
+        slot.group = None;
     }
 }
 
@@ -146,29 +213,37 @@ pub(crate) fn leader_exited(cookie: Cookie) {
 /// It is for panic hooks, signal handling and the end of `main`: it is synchronous, needs no
 /// runtime and never blocks for long.
 pub fn kill_all() {
-    let Some(groups) = try_lock().map(|live| live.values().copied().collect::<Vec<_>>()) else {
+    let Some(all) = try_lock().map(|live| live.values().cloned().collect::<Vec<_>>()) else {
         return;
     };
-    if groups.is_empty() {
+    if all.is_empty() {
         return;
     }
-    for group in groups.into_iter().flatten() {
+    // Before their parents are killed, so that descendants are known as such.
+    let mut found = Vec::new();
+    for folder in all.iter().filter_map(|live| live.folder.as_ref()) {
+        found.extend(survivors(folder, "", &BTreeSet::new(), is_subreaper()).processes);
+    }
+    for group in all.iter().filter_map(|live| live.group) {
         let _ = kill_process_group(group, Signal::KILL);
+    }
+    for process in found {
+        process.signal(Signal::KILL);
     }
     let prefix = format!("{}-", session());
     kill_marked(|mark| mark.starts_with(&prefix));
 }
 
 fn group_of(cookie: Cookie) -> Option<Pid> {
-    lock().get(&cookie.0).copied().flatten()
+    lock().get(&cookie.0).and_then(|live| live.group)
 }
 
-fn lock() -> MutexGuard<'static, BTreeMap<u64, Option<Pid>>> {
+fn lock() -> MutexGuard<'static, BTreeMap<u64, Live>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives up after 100 ms: a panic hook may run on the thread that holds the lock.
-fn try_lock() -> Option<MutexGuard<'static, BTreeMap<u64, Option<Pid>>>> {
+fn try_lock() -> Option<MutexGuard<'static, BTreeMap<u64, Live>>> {
     for _ in 0..50 {
         match LIVE.try_lock() {
             Ok(guard) => return Some(guard),
@@ -223,6 +298,17 @@ pub(crate) fn become_subreaper() {}
 #[cfg(target_os = "linux")]
 static IS_SUBREAPER: OnceLock<bool> = OnceLock::new();
 
+/// Returns true if orphaned descendants become our children.
+#[cfg(target_os = "linux")]
+fn is_subreaper() -> bool {
+    IS_SUBREAPER.get() == Some(&true)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_subreaper() -> bool {
+    false
+}
+
 /// Returns true if no process that we started, and no descendant of one, is left.
 #[cfg(target_os = "linux")]
 fn has_no_children() -> bool {
@@ -230,7 +316,7 @@ fn has_no_children() -> bool {
 
     // NOWAIT: exited processes stay for the task that waits for them.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    IS_SUBREAPER.get() == Some(&true)
+    is_subreaper()
         && waitid(WaitId::All, options).is_err_and(|error| error == rustix::io::Errno::CHILD)
 }
 
@@ -251,6 +337,19 @@ fn reap_group(group: Pid) {
 
 #[cfg(not(target_os = "linux"))]
 fn reap_group(_: Pid) {}
+
+/// Waits for a child that has exited.
+#[cfg(target_os = "linux")]
+fn reap_process(pid: Pid) {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    // Fails if it is gone already, which is fine.
+    let _ = waitid(WaitId::Pid(pid), options);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reap_process(_: Pid) {}
 
 /// Scans of all processes of our user, ourselves excluded.
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The last lines of a server's stderr, in bounded space.
+//! The last lines of a process's stderr, in bounded space.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const MAX_PARTIAL_BYTES: usize = 4 * 1024;
 
 /// Collects bytes and keeps the last lines, sanitized.
 #[derive(Debug)]
-pub(crate) struct StderrTail {
+pub struct StderrTail {
     lines: VecDeque<String>,
     bytes: usize,
     /// The number of lines that were ever received.
@@ -26,6 +26,12 @@ pub(crate) struct StderrTail {
 }
 
 impl StderrTail {
+    /// Creates a tail that keeps this number of lines and bytes, and logs nothing.
+    #[must_use]
+    pub fn bounded(max_lines: usize, max_bytes: usize) -> Self {
+        Self::new(max_lines, max_bytes, ConnectionLog::default())
+    }
+
     pub(crate) fn new(max_lines: usize, max_bytes: usize, log: ConnectionLog) -> Self {
         Self {
             lines: VecDeque::new(),
@@ -38,7 +44,8 @@ impl StderrTail {
         }
     }
 
-    pub(crate) fn push(&mut self, chunk: &[u8]) {
+    /// Adds bytes as they are received.
+    pub fn push(&mut self, chunk: &[u8]) {
         let mut pieces = chunk.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
             let room = MAX_PARTIAL_BYTES.saturating_sub(self.partial.len());
@@ -81,7 +88,8 @@ impl StderrTail {
     }
 
     /// The last lines, including an unfinished one.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
         let unfinished = sanitized(&self.partial);
         let unfinished = (!unfinished.is_empty()).then_some(unfinished);
         self.lines.iter().cloned().chain(unfinished).collect()

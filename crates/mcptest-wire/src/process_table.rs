@@ -1,0 +1,284 @@
+//! The processes of an agent's run, found in the table of all processes.
+//!
+//! A process belongs to the run if it refers to the run's folder (in its environment, its arguments
+//! or its working directory), has the run's cookie, was known before, or has such a process among
+//! its ancestors. Agents start shells and servers in groups of their own, with environments of
+//! their own: no single mark finds them all.
+
+#[cfg(target_os = "linux")]
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A process: its number and the time of its start, because numbers are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProcessId {
+    pid: i32,
+    started: u64,
+}
+
+impl ProcessId {
+    /// Sends a signal, if it is still the same process.
+    pub(crate) fn signal(self, signal: Signal) {
+        let Some(pid) = Pid::from_raw(self.pid) else {
+            return;
+        };
+        #[cfg(target_os = "linux")]
+        if stat(Path::new("/proc"), self.pid).is_none_or(|stat| stat.started != self.started) {
+            return;
+        }
+        // Fails if it is gone already, which is fine.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// The processes of a run that are alive.
+#[derive(Debug, Default)]
+pub(crate) struct Survivors {
+    pub(crate) processes: Vec<ProcessId>,
+    /// A process may be executing another program, so its marks are not known yet.
+    pub(crate) unclear: bool,
+    /// Known processes that have exited as our children, and were not waited for.
+    pub(crate) exited: Vec<Pid>,
+}
+
+impl Survivors {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.processes.is_empty() && !self.unclear
+    }
+}
+
+/// Other systems have process groups only.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn survivors(
+    _folder: &Path,
+    _cookie: &str,
+    _known: &BTreeSet<ProcessId>,
+    _ours_only: bool,
+) -> Survivors {
+    Survivors::default()
+}
+
+/// The live processes of a run, ourselves excluded. With `ours_only`, only our descendants are
+/// inspected: orphans are among them, because we are a subreaper.
+#[cfg(target_os = "linux")]
+pub(crate) fn survivors(
+    folder: &Path,
+    cookie: &str,
+    known: &BTreeSet<ProcessId>,
+    ours_only: bool,
+) -> Survivors {
+    find(Path::new("/proc"), folder, cookie, known, ours_only)
+}
+
+#[cfg(target_os = "linux")]
+fn find(
+    root: &Path,
+    folder: &Path,
+    cookie: &str,
+    known: &BTreeSet<ProcessId>,
+    ours_only: bool,
+) -> Survivors {
+    let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+    let table = table(root);
+    let mut found = Survivors::default();
+    let mut members = BTreeSet::new();
+    for (pid, stat) in &table {
+        if *pid == ourselves || (ours_only && !has_ancestor(&table, *pid, |it| it == ourselves)) {
+            continue;
+        }
+        if stat.exited {
+            if stat.parent == ourselves && known.contains(&stat.id(*pid)) {
+                found.exited.extend(Pid::from_raw(*pid));
+            }
+            continue;
+        }
+        match refers(&root.join(pid.to_string()), folder, cookie) {
+            Some(true) => {
+                members.insert(*pid);
+            }
+            Some(false) if known.contains(&stat.id(*pid)) => {
+                members.insert(*pid);
+            }
+            Some(false) => {}
+            None => found.unclear |= ours_only,
+        }
+    }
+    for (pid, stat) in &table {
+        let is_member = members.contains(pid)
+            || (*pid != ourselves
+                && !stat.exited
+                && has_ancestor(&table, *pid, |it| members.contains(&it)));
+        if is_member {
+            found.processes.push(stat.id(*pid));
+        }
+    }
+    found
+}
+
+/// Returns true if a process refers to the folder or has the cookie, and nothing if it shows no
+/// environment and no arguments yet.
+#[cfg(target_os = "linux")]
+fn refers(process: &Path, folder: &Path, cookie: &str) -> Option<bool> {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let path = folder.as_os_str().as_bytes();
+    let contains = |bytes: &[u8], part: &[u8]| {
+        !part.is_empty() && bytes.windows(part.len()).any(|window| window == part)
+    };
+    if std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder)) {
+        return Some(true);
+    }
+    let arguments = std::fs::read(process.join("cmdline")).unwrap_or_default();
+    let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+    if contains(&arguments, path) || contains(&environment, path) {
+        return Some(true);
+    }
+    if contains(&environment, cookie.as_bytes()) {
+        return Some(true);
+    }
+    (!arguments.is_empty()).then_some(false)
+}
+
+/// Returns true if an ancestor matches. Kernel threads and the first process have none.
+#[cfg(target_os = "linux")]
+fn has_ancestor(table: &BTreeMap<i32, Stat>, pid: i32, matches: impl Fn(i32) -> bool) -> bool {
+    let mut pid = pid;
+    // A table that changed while it was read may have a loop.
+    for _ in 0..1000 {
+        match table.get(&pid) {
+            Some(stat) if stat.parent > 0 && stat.parent != pid => pid = stat.parent,
+            _ => return false,
+        }
+        if matches(pid) {
+            return true;
+        }
+    }
+    false
+}
+
+/// What the table has about a process.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Stat {
+    parent: i32,
+    started: u64,
+    exited: bool,
+}
+
+#[cfg(target_os = "linux")]
+impl Stat {
+    fn id(&self, pid: i32) -> ProcessId {
+        ProcessId {
+            pid,
+            started: self.started,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn table(root: &Path) -> BTreeMap<i32, Stat> {
+    let Ok(entries) = std::fs::read_dir(root) else {
+        return BTreeMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, stat(root, pid)?)))
+        .collect()
+}
+
+#[cfg(target_os = "linux")]
+fn stat(root: &Path, pid: i32) -> Option<Stat> {
+    let text = std::fs::read_to_string(root.join(pid.to_string()).join("stat")).ok()?;
+    // The name in parentheses may hold anything; the fields after it are state, parent, …, and the
+    // time of the start as the twentieth.
+    let (_, fields) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    Some(Stat {
+        exited: matches!(*fields.first()?, "Z" | "X" | "x"),
+        parent: fields.get(1)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    /// A stand-in for `/proc`.
+    struct FakeProc(tempfile::TempDir);
+
+    impl FakeProc {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn process(&self, pid: i32, parent: i32, state: &str, arguments: &str, environment: &str) {
+            let folder = self.0.path().join(pid.to_string());
+            std::fs::create_dir(&folder).unwrap();
+            let zeros = "0 ".repeat(17);
+            let stat = format!("{pid} (a) b) {state} {parent} {zeros}{} 0 0", pid + 1000);
+            std::fs::write(folder.join("stat"), stat).unwrap();
+            std::fs::write(folder.join("cmdline"), arguments).unwrap();
+            std::fs::write(folder.join("environ"), environment).unwrap();
+        }
+
+        fn find(&self, known: &[i32]) -> (Vec<i32>, bool) {
+            let known = known
+                .iter()
+                .map(|pid| ProcessId {
+                    pid: *pid,
+                    started: u64::try_from(pid + 1000).unwrap(),
+                })
+                .collect();
+            let found = find(self.0.path(), Path::new("/tmp/room1"), "c-1", &known, true);
+            let pids = found.processes.iter().map(|id| id.pid).collect();
+            (pids, found.unclear)
+        }
+    }
+
+    #[test]
+    fn marks_ancestors_and_earlier_scans_find_processes() {
+        let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+        let base = ourselves + 10;
+        let proc = FakeProc::new();
+        proc.process(ourselves, 1, "S", "mcptest", "HOME=/tmp/room1/home");
+        proc.process(
+            base,
+            ourselves,
+            "S",
+            "server\0",
+            "HOME=/tmp/room1/home\0A=b",
+        );
+        proc.process(base + 1, base, "S", "helper\0", "A=b");
+        proc.process(base + 2, base + 1, "S", "grandchild\0", "A=b");
+        proc.process(base + 3, ourselves, "S", "sh\0/tmp/room1/tmp/x\0", "");
+        proc.process(
+            base + 4,
+            ourselves,
+            "S",
+            "cookie\0",
+            "MCPTEST_SESSION=o-1,c-1",
+        );
+        proc.process(base + 5, ourselves, "S", "other\0", "HOME=/tmp/room2/home");
+        proc.process(base + 6, ourselves, "Z", "", "");
+        proc.process(base + 7, 1, "S", "x\0/tmp/room1\0", "");
+        let expected: Vec<i32> = (0..5).map(|n| base + n).collect();
+        assert_eq!(proc.find(&[]), (expected, false));
+        let with_known = proc.find(&[base + 5]).0;
+        assert!(with_known.contains(&(base + 5)));
+    }
+
+    #[test]
+    fn a_process_in_the_middle_of_exec_is_unclear() {
+        let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+        let proc = FakeProc::new();
+        proc.process(ourselves, 1, "S", "mcptest", "");
+        proc.process(ourselves + 10, ourselves, "R", "", "");
+        assert_eq!(proc.find(&[]), (Vec::new(), true));
+    }
+}
