@@ -316,6 +316,13 @@ impl RunRecorder {
         state.run.error = Some(error);
     }
 
+    /// Records the answers to the calls after the run.
+    pub fn record_after(&self, answers: &[Value]) {
+        let mut state = self.state();
+        let answers = clean(self.redactor(), &mut state.normaliser, answers.to_vec());
+        state.run.after = answers;
+    }
+
     /// Wraps a model, so that its turns are recorded.
     #[must_use]
     pub fn model(self: &Arc<Self>, role: ModelRole, model: Box<dyn Model>) -> Box<dyn Model> {

@@ -156,6 +156,12 @@ impl RunReplay {
         self.player.cassette.catalogs_of(self.recorded())
     }
 
+    /// Returns the answers to the calls after the run.
+    #[must_use]
+    pub fn after(&self) -> Vec<Value> {
+        self.restored(self.recorded().after.clone())
+    }
+
     /// Returns a model that answers from the recording.
     #[must_use]
     pub fn model(self: &Arc<Self>, role: ModelRole) -> Box<dyn Model> {

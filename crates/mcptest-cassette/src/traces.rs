@@ -105,6 +105,10 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
             .map(|one| full_id(one.tool.server(), one.tool.name()));
         ids.collect()
     });
+    let after = replay.after();
+    if trace.error.is_none() && !after.is_empty() {
+        trace.extra.insert("after", after);
+    }
     if let Some(claims) = reading(&replay) {
         trace.extra.insert(CLAIMS_KEY, claims);
     }

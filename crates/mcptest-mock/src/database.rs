@@ -24,12 +24,6 @@ pub use written::{DatabaseSpec, ExpectRowsSpec, RowsBound, SqlSpec};
 
 use crate::template::Template;
 
-/// The method that reads the database of a session.
-pub const QUERY_METHOD: &str = "mcptest/query";
-
-/// The environment variable with the token that enables [`QUERY_METHOD`].
-pub const QUERY_TOKEN_VARIABLE: &str = "MCPTEST_MOCK_QUERY_TOKEN";
-
 /// A tool that is one or several SQL statements.
 #[derive(Debug, Clone)]
 pub(crate) struct SqlTool {

@@ -54,9 +54,7 @@ mod timer;
 mod validate;
 
 pub use compile::{Manifest, ManifestProblem};
-pub use database::{
-    DatabaseSpec, ExpectRowsSpec, QUERY_METHOD, QUERY_TOKEN_VARIABLE, RowsBound, SqlSpec,
-};
+pub use database::{DatabaseSpec, ExpectRowsSpec, RowsBound, SqlSpec};
 pub use deferred::{Deferred, DeferredMessage, TransportEvent};
 pub use fault::{FaultError, MockFault};
 pub use http::{HTTP_PATH, serve_http};

@@ -4,13 +4,13 @@
 use std::sync::atomic::AtomicU64;
 
 use mcptest_protocol::headers::ParamHeader;
-use mcptest_protocol::{Revision, meta as meta_keys};
+use mcptest_protocol::{Revision, meta as meta_keys, query};
 use serde_json::{Map, Value, json};
 
 use crate::caller::Caller;
 use crate::calls::{CallableTool, call_tool, get_prompt, string_param};
 use crate::compile::{CompiledTool, Manifest, Prompt, ResourceTemplate};
-use crate::database::{Database, QUERY_METHOD, SessionState};
+use crate::database::{Database, SessionState};
 use crate::deferred::{Schedule, TransportEvent};
 use crate::fault::FaultState;
 use crate::jsonrpc::{
@@ -151,7 +151,7 @@ impl MockServer {
         }
     }
 
-    /// Enables [`QUERY_METHOD`] for clients that send this token.
+    /// Enables [`query::METHOD`] for clients that send this token.
     #[must_use]
     pub fn with_query_token(mut self, token: Option<String>) -> Self {
         self.query_token = token.filter(|token| !token.is_empty());
@@ -446,7 +446,7 @@ impl MockServer {
                 self.resources.as_ref().ok_or_else(unknown)?;
                 self.read(revision, string_param(params, "uri")?)
             }
-            QUERY_METHOD => self.query(session, params).ok_or_else(unknown)?,
+            query::METHOD => self.query(session, params).ok_or_else(unknown)?,
             "prompts/list" => self.prompts.as_ref().ok_or_else(unknown)?.page(params),
             "prompts/get" => {
                 let prompts = self.prompts.as_ref().ok_or_else(unknown)?;
@@ -486,7 +486,7 @@ impl MockServer {
     /// Returns true for a message of the program that started the server, not of its client.
     fn is_query(&self, message: &Value) -> bool {
         self.query_token.is_some()
-            && message.get("method").and_then(Value::as_str) == Some(QUERY_METHOD)
+            && message.get("method").and_then(Value::as_str) == Some(query::METHOD)
     }
 
     /// The rows of a query; `None` unless the client has the token.

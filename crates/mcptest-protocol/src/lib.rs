@@ -7,6 +7,7 @@
 pub mod base64;
 pub mod headers;
 pub mod meta;
+pub mod query;
 mod revision;
 mod tool_headers;
 

@@ -17,7 +17,9 @@ use crate::ask_judges;
 use crate::ask_reading;
 use crate::cassette_plans::RunCassette;
 use crate::run_context::{CaseRef, RunContext};
+use crate::run_state;
 use crate::sessions::{OpenSession, RunTools, Sessions, StartupTime};
+use crate::state_calls::StateRun;
 use crate::stop_signal::StopSignal;
 
 /// The end of an agent's run.
@@ -51,8 +53,9 @@ pub(crate) async fn agent_run(
         FaultState::new(test.faults.as_slice(), test.detection_budget_ms),
         test.detection_budget_ms,
     );
-    let ready = prepare(context, case, test, cassette, &mut tools).await;
-    let trace = match ready {
+    let mut state = StateRun::new(&test.state);
+    let ready = prepare(context, case, test, cassette, &mut tools, &mut state).await;
+    let mut trace = match ready {
         Err(error) => {
             if let Some(recorder) = cassette.recorder() {
                 recorder.record_failure(&error);
@@ -69,17 +72,24 @@ pub(crate) async fn agent_run(
             };
             let model = model.as_ref();
             let observer = |event| emit(context, case, event);
-            let mut trace = match (cassette.servers(), cassette.recorder()) {
-                (Some(replay), _) => {
-                    mcptest_agent::run(&task, model, &offer, &replay.tools(), &observer).await
+            let running = async {
+                let tools = &tools;
+                match (cassette.servers(), cassette.recorder()) {
+                    (Some(replay), _) => {
+                        mcptest_agent::run(&task, model, &offer, &replay.tools(), &observer).await
+                    }
+                    (None, Some(recorder)) => {
+                        let tools = recorder.tools(tools);
+                        mcptest_agent::run(&task, model, &offer, &tools, &observer).await
+                    }
+                    (None, None) => {
+                        mcptest_agent::run(&task, model, &offer, tools, &observer).await
+                    }
                 }
-                (None, Some(recorder)) => {
-                    mcptest_agent::run(&task, model, &offer, &recorder.tools(&tools), &observer)
-                        .await
-                }
-                (None, None) => mcptest_agent::run(&task, model, &offer, &tools, &observer).await,
             };
+            let mut trace = run_state::until_stopped(test, stop, running).await;
             trace.distractors = distractors;
+            run_state::look_after(test, cassette, &tools, &mut state, &mut trace).await;
             if context.judges
                 && trace.error.is_none()
                 && test.expect.iter().any(|one| one.judge().is_some())
@@ -97,6 +107,7 @@ pub(crate) async fn agent_run(
         }
     };
     let stderr = tools.stderr(&trace, &case.meter.startup).await;
+    run_state::clean_up(context, test, stop, &tools, &mut state, &mut trace).await;
     tools.release().await;
     AgentRun { trace, stderr }
 }
@@ -136,6 +147,7 @@ async fn prepare(
     test: &AgentTest,
     cassette: &RunCassette,
     tools: &mut RunTools<'_>,
+    state: &mut StateRun<'_>,
 ) -> Result<Ready, RunError> {
     // With several counts of distractors, each count has all the runs, and the script starts again.
     let script_run = (case.run - 1) % test.runs + 1;
@@ -163,6 +175,10 @@ async fn prepare(
     if let (Some(recorder), Some(_)) = (cassette.recorder(), &distractors) {
         recorder.record_offer(&offer);
     }
+    if cassette.servers().is_none() {
+        let startup = &case.meter.startup;
+        run_state::set_up(test, &context.sessions, startup, tools, state).await?;
+    }
     Ok((model, offer, distractors))
 }
 
@@ -175,7 +191,7 @@ async fn list(
 ) -> Result<Vec<RecordedCatalog>, RunError> {
     let mut listed = Vec::new();
     for name in &test.servers {
-        let session = sessions.open_for(name, None, startup).await?;
+        let session = sessions.open_for(name, test.isolation(), startup).await?;
         let found = session.listing().await;
         tools
             .sessions

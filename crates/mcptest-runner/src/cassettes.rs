@@ -11,6 +11,7 @@ use mcptest_cassette::{
 };
 use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
+use mcptest_suite::state::{StateAction, StateCall};
 use mcptest_suite::suite::{AgentTest, Replay, ScriptTurn, Server};
 use mcptest_trace::fault::{Fault, FaultKind};
 use mcptest_trace::user_turn::UserTurn;
@@ -120,6 +121,11 @@ pub fn cassette_subject(suite: &Suite, test: &AgentTest, model: &str) -> Subject
         let turns = test.turns.iter().map(UserTurn::to_value);
         settings.insert("turns".to_owned(), turns.collect());
     }
+    for (key, calls) in [("setup", &test.state.setup), ("after", &test.state.after)] {
+        if !calls.is_empty() {
+            settings.insert(key.to_owned(), calls.iter().map(state_call).collect());
+        }
+    }
     if model == builtin::SCRIPTED {
         let script: Value = test
             .script
@@ -146,6 +152,14 @@ fn fault(fault: &Fault) -> Value {
         FaultKind::RecoverAfter { failures } => ("recover_after", Some(failures)),
     };
     json!({"name": fault.name, "target": fault.target, "kind": kind, "number": number})
+}
+
+fn state_call(call: &StateCall) -> Value {
+    let action = match &call.action {
+        StateAction::Tool(tool) => json!({"tool": tool}),
+        StateAction::Query(sql) => json!({"sql": sql}),
+    };
+    json!([call.server, action, call.args.written()])
 }
 
 fn turn(turn: &ScriptTurn) -> Value {

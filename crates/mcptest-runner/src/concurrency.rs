@@ -57,7 +57,11 @@ impl ConcurrencyLimits {
         let live = case.model.as_deref().is_some_and(is_live);
         match &suite.tests[case.test] {
             Test::Agent(test)
-                if live && !test.servers.iter().any(|name| own_process(name, None)) =>
+                if live
+                    && !test
+                        .servers
+                        .iter()
+                        .any(|name| own_process(name, test.isolation())) =>
             {
                 &self.provider
             }

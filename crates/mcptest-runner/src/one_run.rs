@@ -16,6 +16,7 @@ use crate::budget::RunMeter;
 use crate::case_context::CaseContext;
 use crate::plan::Case;
 use crate::run_context::{CaseRef, RunContext};
+use crate::run_state;
 use crate::stop_signal::{StopReason, StopSignal};
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
@@ -73,7 +74,11 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
     let work = work(context, run, &meter, stop, &started);
     // A test with a teardown is not dropped once it has started, nor a run that has its evidence;
     // they receive the signal themselves.
-    let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
+    let cleans_up = match test {
+        Test::Agent(test) => !test.state.teardown.is_empty(),
+        Test::Tool(test) => !test.teardown.is_empty(),
+        Test::ToolQuality(_) => false,
+    };
     let stopped = async {
         let reason = stop.received().await;
         let ends_itself = cleans_up && started.load(Ordering::Relaxed);
@@ -213,6 +218,9 @@ async fn make<'a>(
                 Ok(cassette) => {
                     let ran = Box::pin(agent_run(shared, place, test, &cassette, stop));
                     let AgentRun { trace, stderr } = ran.await;
+                    if run_state::is_interrupted(&trace) {
+                        return Err(stop.received().await);
+                    }
                     let mut trace = Box::pin(cassette.finish(trace)).await;
                     if !stderr.is_empty() {
                         trace.extra.insert("stderr", stderr);

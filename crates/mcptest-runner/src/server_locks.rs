@@ -34,11 +34,8 @@ impl ServerLocks {
     /// there is no deadlock.
     pub async fn acquire(&self, test: &Test) -> Vec<ServerGuard> {
         let (servers, isolation, exclusive): (BTreeSet<&str>, _, _) = match test {
-            Test::Agent(test) => (
-                test.servers.iter().map(String::as_str).collect(),
-                None,
-                false,
-            ),
+            // Behind an address, the state is that of all sessions.
+            Test::Agent(test) => (test.all_servers(), test.isolation(), !test.state.is_empty()),
             Test::Tool(test) => (test.servers(), test.isolation, test.serial),
             Test::ToolQuality(test) => (BTreeSet::from([test.server.as_str()]), None, false),
         };

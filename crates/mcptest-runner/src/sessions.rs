@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_agent::{Future, ToolReply, Tools};
+use mcptest_protocol::query;
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
 use mcptest_trace::fault::{FaultState, Strike, timeout_text};
 use mcptest_trace::trace::Trace;
@@ -18,6 +19,7 @@ use mcptest_wire::{
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
+use crate::query_token::{is_mock, new_token};
 use crate::server_locks::ServerLocks;
 
 /// The number of times that a shared server is started again after it crashed. A run that crashes
@@ -54,6 +56,8 @@ pub(crate) struct Sessions {
     settings: SessionSettings,
     /// Access to the servers.
     pub locks: ServerLocks,
+    /// The token for queries of mock servers that this program starts.
+    query_token: Arc<str>,
     slots: BTreeMap<String, Slot>,
 }
 
@@ -94,6 +98,7 @@ pub(crate) struct Session {
     timeout_is_final: bool,
     listed: Mutex<Option<Vec<Value>>>,
     fresh: bool,
+    query_token: Arc<str>,
     users: Users,
 }
 
@@ -121,6 +126,7 @@ impl Sessions {
         Self {
             settings,
             locks: ServerLocks::new(servers),
+            query_token: new_token().into(),
             slots,
         }
     }
@@ -202,9 +208,14 @@ impl Sessions {
         if let Some(first) = argv.first_mut().filter(|first| first.as_str() == "mcptest") {
             *first = self.settings.this_program.to_string_lossy().into_owned();
         }
+        let mut env = server.env.clone();
+        if is_mock(&server.argv) {
+            let token = self.query_token.to_string();
+            env.push((query::TOKEN_VARIABLE.to_owned(), token));
+        }
         let command = ServerCommand {
             argv,
-            env: server.env.clone(),
+            env,
             cwd: Some(server.cwd.clone()),
         };
         let call_timeout = self
@@ -240,6 +251,7 @@ impl Sessions {
             listed: Mutex::new(None),
             fresh,
             users: Users::default(),
+            query_token: Arc::clone(&self.query_token),
         })
     }
 
@@ -269,6 +281,27 @@ impl Session {
             .map_err(|error| run_error(&error))?;
         *known = Some(listed.clone());
         Ok(listed)
+    }
+
+    /// The token for queries of a mock server.
+    pub fn query_token(&self) -> &str {
+        &self.query_token
+    }
+
+    /// Sends a request. `timeout` overrides the server's and the suite's.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        timeout: Option<Duration>,
+    ) -> Result<CallOutcome, RunError> {
+        let timeout = timeout
+            .filter(|_| !self.timeout_is_final)
+            .unwrap_or(self.call_timeout);
+        let answer = self.client.request(method, Some(params), timeout).await;
+        answer
+            .map(|response| response.outcome)
+            .map_err(|error| run_error(&error))
     }
 
     /// Calls a tool. `timeout` overrides the server's and the suite's.

@@ -107,7 +107,10 @@ impl RunOutcome {
                 expectations_held = Some(outcomes.hold());
             }
             unjudged |= outcomes.missing;
-            assertions.extend(outcomes.assertions);
+            for mut assertion in outcomes.assertions {
+                explain_mask(&mut assertion);
+                assertions.push(assertion);
+            }
             for expectation in &test.expect {
                 let Some(judge) = expectation.judge() else {
                     let mut assertion = expectation.apply(seen, None);

@@ -13,6 +13,7 @@ mod limits;
 mod providers;
 mod recording;
 mod servers;
+mod state;
 mod tool_names;
 mod tool_tests;
 mod turns;

@@ -19,6 +19,7 @@ use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
 use crate::schema_table::GATE_BLOCKS;
 pub use crate::server_file::{IsolationFile, LifecycleFile, ServerFile};
+pub use crate::state_file::StateCallFile;
 pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
 pub use crate::turn_file::TurnFile;
 pub use mcptest_yaml::duration::WrittenDuration;
@@ -101,6 +102,13 @@ pub struct AgentFields {
     /// Assertions on each run, over `tool_calls`, `tool_names`, `tool_results`, `final_response`
     /// and `conversation`.
     pub expect: Vec<WrittenExpectation>,
+    /// Calls before each run, in order. If one fails, the run is an error of kind `fixture`.
+    pub setup: Option<Vec<StateCallFile>>,
+    /// Calls after each run, in order, and what is expected of their answers: the outcome of the
+    /// run.
+    pub after: Option<Vec<StateCallFile>>,
+    /// Calls at the end of each run, in order, whatever its outcome.
+    pub teardown: Option<Vec<StateCallFile>>,
     /// The script for `builtin/scripted`: a list of runs, each a list of turns. Further runs repeat
     /// the last one.
     pub script: Option<Vec<Vec<ScriptTurn>>>,

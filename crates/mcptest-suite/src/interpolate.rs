@@ -72,11 +72,19 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
                     done.interpolate_tool_test(test, &original, scope);
                 }
             }
+            NodeValue::Sequence(tests) if ["agents", "tests"].contains(&entry.key.as_str()) => {
+                for test in tests {
+                    done.interpolate_agent_test(test, &original, scope);
+                }
+            }
             _ => done.interpolate(&mut entry.value, &original, scope, Mode::Expand),
         }
     }
     done
 }
+
+/// The keys of an agent test with calls whose arguments can use saved values.
+const HAS_CALLS: [&str; 3] = ["setup", "after", "teardown"];
 
 /// The keys of a direct tool test that can use saved values.
 const HOLDS_SAVED: [&str; 3] = ["args", "setup", "teardown"];
@@ -108,6 +116,35 @@ impl Interpolated {
                 Mode::KeepSaved
             } else {
                 Mode::Expand
+            };
+            self.interpolate(&mut field.value, original, scope, mode);
+        }
+    }
+
+    fn interpolate_agent_test(&mut self, test: &mut Node, original: &Document, scope: Scope<'_>) {
+        let NodeValue::Mapping(fields) = &mut test.value else {
+            return self.interpolate(test, original, scope, Mode::Expand);
+        };
+        for field in fields {
+            match &mut field.value.value {
+                NodeValue::Sequence(calls) if HAS_CALLS.contains(&field.key.as_str()) => {
+                    for call in calls {
+                        self.interpolate_call(call, original, scope);
+                    }
+                }
+                _ => self.interpolate(&mut field.value, original, scope, Mode::Expand),
+            }
+        }
+    }
+
+    fn interpolate_call(&mut self, call: &mut Node, original: &Document, scope: Scope<'_>) {
+        let NodeValue::Mapping(fields) = &mut call.value else {
+            return self.interpolate(call, original, scope, Mode::Expand);
+        };
+        for field in fields {
+            let mode = match field.key.as_str() {
+                "args" => Mode::KeepSaved,
+                _ => Mode::Expand,
             };
             self.interpolate(&mut field.value, original, scope, mode);
         }

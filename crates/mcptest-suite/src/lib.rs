@@ -20,6 +20,8 @@ mod schema;
 #[rustfmt::skip]
 mod schema_table;
 mod server_file;
+pub mod state;
+mod state_file;
 pub mod suite;
 pub mod template;
 mod tool_file;

@@ -10,7 +10,7 @@ pub(crate) static GATE_BLOCKS: &[&str] = &["equal_function_sets", "tool_selectio
 
 pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 0
-    Rule { expected: Some(B("a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 1 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("imports"), alias_of: None, rule: 2 }, Property { name: B("variables"), alias_of: None, rule: 4 }, Property { name: B("servers"), alias_of: None, rule: 5 }, Property { name: B("agents"), alias_of: None, rule: 19 }, Property { name: B("tests"), alias_of: None, rule: 119 }, Property { name: B("tools"), alias_of: None, rule: 122 }, Property { name: B("faults"), alias_of: None, rule: 133 }, Property { name: B("tool_quality"), alias_of: None, rule: 138 }, Property { name: B("budget"), alias_of: None, rule: 140 }, Property { name: B("providers"), alias_of: None, rule: 141 }, Property { name: B("prices"), alias_of: None, rule: 146 }, Property { name: B("run_options"), alias_of: None, rule: 148 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 1 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("imports"), alias_of: None, rule: 2 }, Property { name: B("variables"), alias_of: None, rule: 4 }, Property { name: B("servers"), alias_of: None, rule: 5 }, Property { name: B("agents"), alias_of: None, rule: 19 }, Property { name: B("tests"), alias_of: None, rule: 123 }, Property { name: B("tools"), alias_of: None, rule: 126 }, Property { name: B("faults"), alias_of: None, rule: 135 }, Property { name: B("tool_quality"), alias_of: None, rule: 140 }, Property { name: B("budget"), alias_of: None, rule: 142 }, Property { name: B("providers"), alias_of: None, rule: 143 }, Property { name: B("prices"), alias_of: None, rule: 148 }, Property { name: B("run_options"), alias_of: None, rule: 150 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 1
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), ..Keywords::NONE }) },
     // 2
@@ -50,7 +50,7 @@ pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 19
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(20), ..Keywords::NONE }) },
     // 20
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[27, 27, 27]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 21 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 51 }, Property { name: B("budget"), alias_of: None, rule: 57 }, Property { name: B("max_turns"), alias_of: None, rule: 61 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("script"), alias_of: None, rule: 63 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 70 }, Property { name: B("replay"), alias_of: None, rule: 72 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 73 }, Property { name: B("tool_selection"), alias_of: None, rule: 77 }, Property { name: B("distractors"), alias_of: None, rule: 79 }, Property { name: B("orchestration"), alias_of: None, rule: 88 }, Property { name: B("token_efficiency"), alias_of: None, rule: 89 }, Property { name: B("trajectory"), alias_of: None, rule: 91 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 101 }, Property { name: B("golden_path"), alias_of: None, rule: 106 }, Property { name: B("stability"), alias_of: None, rule: 88 }, Property { name: B("reliability"), alias_of: None, rule: 107 }, Property { name: B("recovery"), alias_of: None, rule: 108 }, Property { name: B("narrative"), alias_of: None, rule: 110 }, Property { name: B("tool_edges"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[27, 27, 27]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 21 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 51 }, Property { name: B("budget"), alias_of: None, rule: 57 }, Property { name: B("max_turns"), alias_of: None, rule: 61 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("setup"), alias_of: None, rule: 63 }, Property { name: B("after"), alias_of: None, rule: 63 }, Property { name: B("teardown"), alias_of: None, rule: 63 }, Property { name: B("script"), alias_of: None, rule: 67 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 74 }, Property { name: B("replay"), alias_of: None, rule: 76 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 77 }, Property { name: B("tool_selection"), alias_of: None, rule: 81 }, Property { name: B("distractors"), alias_of: None, rule: 83 }, Property { name: B("orchestration"), alias_of: None, rule: 92 }, Property { name: B("token_efficiency"), alias_of: None, rule: 93 }, Property { name: B("trajectory"), alias_of: None, rule: 95 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 105 }, Property { name: B("golden_path"), alias_of: None, rule: 110 }, Property { name: B("stability"), alias_of: None, rule: 92 }, Property { name: B("reliability"), alias_of: None, rule: 111 }, Property { name: B("recovery"), alias_of: None, rule: 112 }, Property { name: B("narrative"), alias_of: None, rule: 114 }, Property { name: B("tool_edges"), alias_of: None, rule: 119 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
     // 21
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(22), ..Keywords::NONE }) },
     // 22
@@ -138,179 +138,183 @@ pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 63
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(64), ..Keywords::NONE }) },
     // 64
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(65), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("sql"), alias_of: None, rule: 9 }, Property { name: B("args"), alias_of: None, rule: 65 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("save"), alias_of: None, rule: 66 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 65
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 1 }, Property { name: B("calls"), alias_of: None, rule: 66 }, Property { name: B("usage"), alias_of: None, rule: 68 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 66
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(67), ..Keywords::NONE }) },
-    // 67
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 27 }, Property { name: B("caller"), alias_of: None, rule: 27 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
-    // 68
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[69, 11])) },
-    // 69
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input"), alias_of: None, rule: 33 }, Property { name: B("output"), alias_of: None, rule: 33 }]), additional: Additional::Forbidden, required: B(&[B("input"), B("output")]), ..Keywords::NONE }) },
-    // 70
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[71, 11])) },
-    // 71
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name_free"), alias_of: None, rule: 37 }, Property { name: B("strict"), alias_of: None, rule: 37 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 72
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("both")), Literal::String(B("model")), Literal::String(B("tools")), Literal::Json(B("null"))])) },
-    // 73
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 74 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
-    // 74
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(75), ..Keywords::NONE }) },
-    // 75
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("members"), alias_of: None, rule: 76 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("members")]), ..Keywords::NONE }) },
-    // 76
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(3), min_items: 1, ..Keywords::NONE }) },
-    // 77
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expected_tool"), alias_of: None, rule: 9 }, Property { name: B("min_selection_rate"), alias_of: None, rule: 39 }, Property { name: B("max_total_tokens"), alias_of: None, rule: 78 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Keywords::NONE }) },
-    // 78
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), ..Keywords::NONE }) },
-    // 79
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("count"), alias_of: None, rule: 80 }, Property { name: B("counts"), alias_of: None, rule: 81 }, Property { name: B("source"), alias_of: None, rule: 83 }, Property { name: B("correct"), alias_of: None, rule: 86 }, Property { name: B("complexity"), alias_of: None, rule: 87 }, Property { name: B("seed"), alias_of: None, rule: 78 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("source")]), ..Keywords::NONE }) },
-    // 80
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
-    // 81
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(82), min_items: 1, ..Keywords::NONE }) },
-    // 82
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
-    // 83
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 84 }, Property { name: B("of"), alias_of: None, rule: 85 }]), additional: Additional::Forbidden, required: B(&[B("from")]), ..Keywords::NONE }) },
-    // 84
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("catalog")), Literal::String(B("near_duplicate"))])) },
-    // 85
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(9), ..Keywords::NONE }) },
-    // 86
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(9), ..Keywords::NONE }) },
-    // 87
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("serial")), Literal::String(B("parallel")), Literal::Json(B("null"))])) },
-    // 88
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 89
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 90 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
-    // 90
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(75), min_items: 1, ..Keywords::NONE }) },
-    // 91
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mode"), alias_of: None, rule: 92 }, Property { name: B("calls"), alias_of: None, rule: 93 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
-    // 92
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("strict")), Literal::String(B("exact-sequence")), Literal::String(B("exact_sequence")), Literal::String(B("subsequence")), Literal::String(B("unordered")), Literal::String(B("superset")), Literal::String(B("subset")), Literal::String(B("exact_set")), Literal::String(B("exact-set"))])) },
-    // 93
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(94), ..Keywords::NONE }) },
-    // 94
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("args"), alias_of: None, rule: 95 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 100 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
-    // 95
-    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::AnyOf(B(&[96, 97, 98])) },
-    // 96
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("any"))])) },
-    // 97
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("ignore"))])) },
-    // 98
-    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 27 }, Property { name: B("subset"), alias_of: None, rule: 27 }, Property { name: B("partial"), alias_of: Some(B("subset")), rule: 27 }, Property { name: B("schema"), alias_of: None, rule: 31 }, Property { name: B("match"), alias_of: None, rule: 99 }, Property { name: B("ignore_keys"), alias_of: None, rule: 86 }, Property { name: B("defaults"), alias_of: None, rule: 37 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
-    // 99
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(49), ..Keywords::NONE }) },
-    // 100
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(12), ..Keywords::NONE }) },
-    // 101
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("dependencies"), alias_of: None, rule: 102 }, Property { name: B("order"), alias_of: None, rule: 104 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 102
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(103), ..Keywords::NONE }) },
-    // 103
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("producer"), alias_of: None, rule: 9 }, Property { name: B("consumer"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("producer"), B("consumer")]), ..Keywords::NONE }) },
-    // 104
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(105), ..Keywords::NONE }) },
-    // 105
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("first"), alias_of: None, rule: 9 }, Property { name: B("second"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("first"), B("second")]), ..Keywords::NONE }) },
-    // 106
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("calls"), alias_of: None, rule: 2 }, Property { name: B("penalize_extra_steps"), alias_of: None, rule: 37 }, Property { name: B("penalize_backtracks"), alias_of: None, rule: 37 }, Property { name: B("penalize_repeated_tools"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
-    // 107
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("k"), alias_of: None, rule: 60 }, Property { name: B("tolerate_failed_runs"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 108
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max_detection_ms"), alias_of: None, rule: 33 }, Property { name: B("max_recovery_ms"), alias_of: None, rule: 78 }, Property { name: B("require_clean_timeout"), alias_of: None, rule: 37 }, Property { name: B("accept"), alias_of: None, rule: 109 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("max_detection_ms")]), ..Keywords::NONE }) },
-    // 109
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("call")), Literal::String(B("answer"))])) },
-    // 110
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mutating_tools"), alias_of: None, rule: 2 }, Property { name: B("readonly_tools"), alias_of: None, rule: 2 }, Property { name: B("max_divergence_score"), alias_of: None, rule: 111 }, Property { name: B("llm_assisted"), alias_of: None, rule: 112 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 111
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(6), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
-    // 112
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[37, 113])) },
-    // 113
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 3 }, Property { name: B("script"), alias_of: None, rule: 114 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
-    // 114
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(41), ..Keywords::NONE }) },
-    // 115
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("allowed"), alias_of: None, rule: 116 }, Property { name: B("restricted"), alias_of: None, rule: 2 }, Property { name: B("delegation"), alias_of: None, rule: 117 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 116
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(3), ..Keywords::NONE }) },
-    // 117
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(118), ..Keywords::NONE }) },
-    // 118
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 9 }, Property { name: B("to"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("from"), B("to")]), ..Keywords::NONE }) },
-    // 119
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(120), ..Keywords::NONE }) },
-    // 120
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[27, 27, 27]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("type"), alias_of: None, rule: 121 }, Property { name: B("agent"), alias_of: None, rule: 1 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 21 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 51 }, Property { name: B("budget"), alias_of: None, rule: 57 }, Property { name: B("max_turns"), alias_of: None, rule: 61 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("script"), alias_of: None, rule: 63 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 70 }, Property { name: B("replay"), alias_of: None, rule: 72 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 73 }, Property { name: B("tool_selection"), alias_of: None, rule: 77 }, Property { name: B("distractors"), alias_of: None, rule: 79 }, Property { name: B("orchestration"), alias_of: None, rule: 88 }, Property { name: B("token_efficiency"), alias_of: None, rule: 89 }, Property { name: B("trajectory"), alias_of: None, rule: 91 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 101 }, Property { name: B("golden_path"), alias_of: None, rule: 106 }, Property { name: B("stability"), alias_of: None, rule: 88 }, Property { name: B("reliability"), alias_of: None, rule: 107 }, Property { name: B("recovery"), alias_of: None, rule: 108 }, Property { name: B("narrative"), alias_of: None, rule: 110 }, Property { name: B("tool_edges"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
-    // 121
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("agent")), Literal::Json(B("null"))])) },
-    // 122
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(123), ..Keywords::NONE }) },
-    // 123
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 124 }, Property { name: B("expect"), alias_of: None, rule: 125 }, Property { name: B("snapshot"), alias_of: None, rule: 127 }, Property { name: B("setup"), alias_of: None, rule: 129 }, Property { name: B("teardown"), alias_of: None, rule: 129 }, Property { name: B("save"), alias_of: None, rule: 131 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 132 }, Property { name: B("serial"), alias_of: None, rule: 100 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server"), B("tool")]), ..Keywords::NONE }) },
-    // 124
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(68), ..Keywords::NONE }) },
-    // 125
-    Rule { expected: Some(B("a list of assertions, or a mapping with `assertions:`")), kind: RuleKind::AnyOf(B(&[62, 126])) },
-    // 126
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("assertions"), alias_of: None, rule: 62 }, Property { name: B("max_duration_ms"), alias_of: None, rule: 78 }, Property { name: B("max_response_tokens"), alias_of: None, rule: 78 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 127
-    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ignore: [result.structuredContent.time]`")), kind: RuleKind::AnyOf(B(&[37, 128])) },
-    // 128
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("ignore"), alias_of: None, rule: 2 }, Property { name: B("name"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 129
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(130), ..Keywords::NONE }) },
-    // 130
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 124 }, Property { name: B("save"), alias_of: None, rule: 131 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
-    // 131
+    // 66
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(3), ..Keywords::NONE }) },
+    // 67
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(68), ..Keywords::NONE }) },
+    // 68
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(69), ..Keywords::NONE }) },
+    // 69
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 1 }, Property { name: B("calls"), alias_of: None, rule: 70 }, Property { name: B("usage"), alias_of: None, rule: 72 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 70
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(71), ..Keywords::NONE }) },
+    // 71
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 27 }, Property { name: B("caller"), alias_of: None, rule: 27 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
+    // 72
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[73, 11])) },
+    // 73
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input"), alias_of: None, rule: 33 }, Property { name: B("output"), alias_of: None, rule: 33 }]), additional: Additional::Forbidden, required: B(&[B("input"), B("output")]), ..Keywords::NONE }) },
+    // 74
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[75, 11])) },
+    // 75
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name_free"), alias_of: None, rule: 37 }, Property { name: B("strict"), alias_of: None, rule: 37 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 76
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("both")), Literal::String(B("model")), Literal::String(B("tools")), Literal::Json(B("null"))])) },
+    // 77
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 78 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
+    // 78
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(79), ..Keywords::NONE }) },
+    // 79
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("members"), alias_of: None, rule: 80 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("members")]), ..Keywords::NONE }) },
+    // 80
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(3), min_items: 1, ..Keywords::NONE }) },
+    // 81
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expected_tool"), alias_of: None, rule: 9 }, Property { name: B("min_selection_rate"), alias_of: None, rule: 39 }, Property { name: B("max_total_tokens"), alias_of: None, rule: 82 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Keywords::NONE }) },
+    // 82
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), ..Keywords::NONE }) },
+    // 83
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("count"), alias_of: None, rule: 84 }, Property { name: B("counts"), alias_of: None, rule: 85 }, Property { name: B("source"), alias_of: None, rule: 87 }, Property { name: B("correct"), alias_of: None, rule: 90 }, Property { name: B("complexity"), alias_of: None, rule: 91 }, Property { name: B("seed"), alias_of: None, rule: 82 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("source")]), ..Keywords::NONE }) },
+    // 84
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
+    // 85
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(86), min_items: 1, ..Keywords::NONE }) },
+    // 86
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
+    // 87
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 88 }, Property { name: B("of"), alias_of: None, rule: 89 }]), additional: Additional::Forbidden, required: B(&[B("from")]), ..Keywords::NONE }) },
+    // 88
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("catalog")), Literal::String(B("near_duplicate"))])) },
+    // 89
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(9), ..Keywords::NONE }) },
+    // 90
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(9), ..Keywords::NONE }) },
+    // 91
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("serial")), Literal::String(B("parallel")), Literal::Json(B("null"))])) },
+    // 92
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 93
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 94 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
+    // 94
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(79), min_items: 1, ..Keywords::NONE }) },
+    // 95
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mode"), alias_of: None, rule: 96 }, Property { name: B("calls"), alias_of: None, rule: 97 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
+    // 96
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("strict")), Literal::String(B("exact-sequence")), Literal::String(B("exact_sequence")), Literal::String(B("subsequence")), Literal::String(B("unordered")), Literal::String(B("superset")), Literal::String(B("subset")), Literal::String(B("exact_set")), Literal::String(B("exact-set"))])) },
+    // 97
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(98), ..Keywords::NONE }) },
+    // 98
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("args"), alias_of: None, rule: 99 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 104 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    // 99
+    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::AnyOf(B(&[100, 101, 102])) },
+    // 100
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("any"))])) },
+    // 101
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("ignore"))])) },
+    // 102
+    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 27 }, Property { name: B("subset"), alias_of: None, rule: 27 }, Property { name: B("partial"), alias_of: Some(B("subset")), rule: 27 }, Property { name: B("schema"), alias_of: None, rule: 31 }, Property { name: B("match"), alias_of: None, rule: 103 }, Property { name: B("ignore_keys"), alias_of: None, rule: 90 }, Property { name: B("defaults"), alias_of: None, rule: 37 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
+    // 103
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(49), ..Keywords::NONE }) },
+    // 104
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(12), ..Keywords::NONE }) },
+    // 105
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("dependencies"), alias_of: None, rule: 106 }, Property { name: B("order"), alias_of: None, rule: 108 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 106
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(107), ..Keywords::NONE }) },
+    // 107
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("producer"), alias_of: None, rule: 9 }, Property { name: B("consumer"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("producer"), B("consumer")]), ..Keywords::NONE }) },
+    // 108
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(109), ..Keywords::NONE }) },
+    // 109
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("first"), alias_of: None, rule: 9 }, Property { name: B("second"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("first"), B("second")]), ..Keywords::NONE }) },
+    // 110
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("calls"), alias_of: None, rule: 2 }, Property { name: B("penalize_extra_steps"), alias_of: None, rule: 37 }, Property { name: B("penalize_backtracks"), alias_of: None, rule: 37 }, Property { name: B("penalize_repeated_tools"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
+    // 111
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("k"), alias_of: None, rule: 60 }, Property { name: B("tolerate_failed_runs"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 112
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max_detection_ms"), alias_of: None, rule: 33 }, Property { name: B("max_recovery_ms"), alias_of: None, rule: 82 }, Property { name: B("require_clean_timeout"), alias_of: None, rule: 37 }, Property { name: B("accept"), alias_of: None, rule: 113 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("max_detection_ms")]), ..Keywords::NONE }) },
+    // 113
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("call")), Literal::String(B("answer"))])) },
+    // 114
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mutating_tools"), alias_of: None, rule: 2 }, Property { name: B("readonly_tools"), alias_of: None, rule: 2 }, Property { name: B("max_divergence_score"), alias_of: None, rule: 115 }, Property { name: B("llm_assisted"), alias_of: None, rule: 116 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 115
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(6), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
+    // 116
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[37, 117])) },
+    // 117
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 3 }, Property { name: B("script"), alias_of: None, rule: 118 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
+    // 118
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(41), ..Keywords::NONE }) },
+    // 119
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("allowed"), alias_of: None, rule: 120 }, Property { name: B("restricted"), alias_of: None, rule: 2 }, Property { name: B("delegation"), alias_of: None, rule: 121 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 120
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(3), ..Keywords::NONE }) },
+    // 121
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(122), ..Keywords::NONE }) },
+    // 122
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 9 }, Property { name: B("to"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("from"), B("to")]), ..Keywords::NONE }) },
+    // 123
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(124), ..Keywords::NONE }) },
+    // 124
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[27, 27, 27]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("type"), alias_of: None, rule: 125 }, Property { name: B("agent"), alias_of: None, rule: 1 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 21 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 51 }, Property { name: B("budget"), alias_of: None, rule: 57 }, Property { name: B("max_turns"), alias_of: None, rule: 61 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("setup"), alias_of: None, rule: 63 }, Property { name: B("after"), alias_of: None, rule: 63 }, Property { name: B("teardown"), alias_of: None, rule: 63 }, Property { name: B("script"), alias_of: None, rule: 67 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 74 }, Property { name: B("replay"), alias_of: None, rule: 76 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 77 }, Property { name: B("tool_selection"), alias_of: None, rule: 81 }, Property { name: B("distractors"), alias_of: None, rule: 83 }, Property { name: B("orchestration"), alias_of: None, rule: 92 }, Property { name: B("token_efficiency"), alias_of: None, rule: 93 }, Property { name: B("trajectory"), alias_of: None, rule: 95 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 105 }, Property { name: B("golden_path"), alias_of: None, rule: 110 }, Property { name: B("stability"), alias_of: None, rule: 92 }, Property { name: B("reliability"), alias_of: None, rule: 111 }, Property { name: B("recovery"), alias_of: None, rule: 112 }, Property { name: B("narrative"), alias_of: None, rule: 114 }, Property { name: B("tool_edges"), alias_of: None, rule: 119 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    // 125
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("agent")), Literal::Json(B("null"))])) },
+    // 126
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(127), ..Keywords::NONE }) },
+    // 127
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 65 }, Property { name: B("expect"), alias_of: None, rule: 128 }, Property { name: B("snapshot"), alias_of: None, rule: 130 }, Property { name: B("setup"), alias_of: None, rule: 132 }, Property { name: B("teardown"), alias_of: None, rule: 132 }, Property { name: B("save"), alias_of: None, rule: 66 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 134 }, Property { name: B("serial"), alias_of: None, rule: 104 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server"), B("tool")]), ..Keywords::NONE }) },
+    // 128
+    Rule { expected: Some(B("a list of assertions, or a mapping with `assertions:`")), kind: RuleKind::AnyOf(B(&[62, 129])) },
+    // 129
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("assertions"), alias_of: None, rule: 62 }, Property { name: B("max_duration_ms"), alias_of: None, rule: 82 }, Property { name: B("max_response_tokens"), alias_of: None, rule: 82 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 130
+    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ignore: [result.structuredContent.time]`")), kind: RuleKind::AnyOf(B(&[37, 131])) },
+    // 131
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("ignore"), alias_of: None, rule: 2 }, Property { name: B("name"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 132
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("shared")), Literal::String(B("run")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(133), ..Keywords::NONE }) },
     // 133
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(134), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 65 }, Property { name: B("save"), alias_of: None, rule: 66 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
     // 134
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("target"), alias_of: None, rule: 135 }, Property { name: B("kind"), alias_of: None, rule: 137 }, Property { name: B("delay_ms"), alias_of: None, rule: 78 }, Property { name: B("failures"), alias_of: None, rule: 60 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("target"), B("kind")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("shared")), Literal::String(B("run")), Literal::Json(B("null"))])) },
     // 135
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 136 }, Property { name: B("server"), alias_of: None, rule: 136 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(136), ..Keywords::NONE }) },
     // 136
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), min_length: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("target"), alias_of: None, rule: 137 }, Property { name: B("kind"), alias_of: None, rule: 139 }, Property { name: B("delay_ms"), alias_of: None, rule: 82 }, Property { name: B("failures"), alias_of: None, rule: 60 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("target"), B("kind")]), ..Keywords::NONE }) },
     // 137
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("hang")), Literal::String(B("wedged")), Literal::String(B("slow")), Literal::String(B("recover_after"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 138 }, Property { name: B("server"), alias_of: None, rule: 138 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 138
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(139), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), min_length: 1, ..Keywords::NONE }) },
     // 139
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("hang")), Literal::String(B("wedged")), Literal::String(B("slow")), Literal::String(B("recover_after"))])) },
     // 140
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("per_test_usd"), alias_of: None, rule: 59 }, Property { name: B("per_suite_usd"), alias_of: None, rule: 59 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("max_duration"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(141), ..Keywords::NONE }) },
     // 141
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(142), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
     // 142
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("base_url"), alias_of: None, rule: 9 }, Property { name: B("api_key_env"), alias_of: None, rule: 9 }, Property { name: B("api"), alias_of: None, rule: 143 }, Property { name: B("headers"), alias_of: None, rule: 12 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("stream"), alias_of: None, rule: 100 }, Property { name: B("body"), alias_of: None, rule: 4 }, Property { name: B("max_concurrency"), alias_of: None, rule: 144 }, Property { name: B("retries"), alias_of: None, rule: 145 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("per_test_usd"), alias_of: None, rule: 59 }, Property { name: B("per_suite_usd"), alias_of: None, rule: 59 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("max_duration"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 143
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("anthropic")), Literal::String(B("openai_chat")), Literal::String(B("openai_responses")), Literal::String(B("gemini")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(144), ..Keywords::NONE }) },
     // 144
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(1024.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("base_url"), alias_of: None, rule: 9 }, Property { name: B("api_key_env"), alias_of: None, rule: 9 }, Property { name: B("api"), alias_of: None, rule: 145 }, Property { name: B("headers"), alias_of: None, rule: 12 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("stream"), alias_of: None, rule: 104 }, Property { name: B("body"), alias_of: None, rule: 4 }, Property { name: B("max_concurrency"), alias_of: None, rule: 146 }, Property { name: B("retries"), alias_of: None, rule: 147 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 145
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(100.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("anthropic")), Literal::String(B("openai_chat")), Literal::String(B("openai_responses")), Literal::String(B("gemini")), Literal::Json(B("null"))])) },
     // 146
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(147), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(1024.0), ..Keywords::NONE }) },
     // 147
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input_per_mtok"), alias_of: None, rule: 59 }, Property { name: B("output_per_mtok"), alias_of: None, rule: 59 }, Property { name: B("cached_input_per_mtok"), alias_of: None, rule: 59 }]), additional: Additional::Forbidden, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(100.0), ..Keywords::NONE }) },
     // 148
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("jobs"), alias_of: None, rule: 144 }, Property { name: B("no_evidence"), alias_of: None, rule: 149 }, Property { name: B("cassettes"), alias_of: None, rule: 9 }, Property { name: B("replay"), alias_of: None, rule: 72 }, Property { name: B("normalise"), alias_of: None, rule: 150 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(149), ..Keywords::NONE }) },
     // 149
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("pass")), Literal::String(B("fail")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input_per_mtok"), alias_of: None, rule: 59 }, Property { name: B("output_per_mtok"), alias_of: None, rule: 59 }, Property { name: B("cached_input_per_mtok"), alias_of: None, rule: 59 }]), additional: Additional::Forbidden, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Keywords::NONE }) },
     // 150
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(151), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("jobs"), alias_of: None, rule: 146 }, Property { name: B("no_evidence"), alias_of: None, rule: 151 }, Property { name: B("cassettes"), alias_of: None, rule: 9 }, Property { name: B("replay"), alias_of: None, rule: 76 }, Property { name: B("normalise"), alias_of: None, rule: 152 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 151
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("pass")), Literal::String(B("fail")), Literal::Json(B("null"))])) },
+    // 152
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(153), ..Keywords::NONE }) },
+    // 153
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 3 }, Property { name: B("pattern"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("pattern")]), ..Keywords::NONE }) },
 ]));

@@ -24,6 +24,7 @@ pub use crate::file::{
 pub use crate::limits::{Budget, TestBudget};
 use crate::named_tool::NamedTool;
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
+use crate::state::StateCalls;
 use crate::template::Args;
 
 /// A suite that can be run or scored.
@@ -79,7 +80,7 @@ impl Suite {
         let mut names: BTreeSet<&str> = self.servers.keys().map(String::as_str).collect();
         for test in &self.tests {
             match test {
-                Test::Agent(test) => names.extend(test.servers.iter().map(String::as_str)),
+                Test::Agent(test) => names.extend(test.all_servers()),
                 Test::Tool(test) => names.extend(test.called_servers()),
                 Test::ToolQuality(test) => names.extend([test.server.as_str()]),
             }
@@ -211,6 +212,8 @@ pub struct AgentTest {
     pub prompt: String,
     /// The messages that the user sends after answers, in order.
     pub turns: Vec<UserTurn>,
+    /// The calls around each run.
+    pub state: StateCalls,
     /// The system prompt.
     pub system: Option<String>,
     /// The number of runs, at least 1.
@@ -249,6 +252,25 @@ pub struct AgentTest {
 }
 
 impl AgentTest {
+    /// The isolation of its sessions. A test with calls around its runs has sessions of its own in
+    /// every run, so that concurrent runs do not see each other's state.
+    #[must_use]
+    pub fn isolation(&self) -> Option<Isolation> {
+        (!self.state.is_empty()).then_some(Isolation::Run)
+    }
+
+    /// The servers that its runs use, each once: those that are offered, and those of the calls
+    /// around the run.
+    #[must_use]
+    pub fn all_servers(&self) -> BTreeSet<&str> {
+        let calls = self.state.all().map(|call| call.server.as_str());
+        self.servers
+            .iter()
+            .map(String::as_str)
+            .chain(calls)
+            .collect()
+    }
+
     /// All texts of the user: the prompt and the further messages, one per line.
     #[must_use]
     pub fn user_text(&self) -> Cow<'_, str> {

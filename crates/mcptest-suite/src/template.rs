@@ -40,6 +40,12 @@ impl Args {
         Self { value, plain }
     }
 
+    /// The arguments as written.
+    #[must_use]
+    pub fn written(&self) -> &Value {
+        &self.value
+    }
+
     /// The names of the saved values that are used, each with the JSON pointer of the string that
     /// uses it.
     pub(crate) fn uses(&self) -> Vec<(String, String)> {

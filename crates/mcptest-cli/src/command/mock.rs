@@ -67,7 +67,7 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
         manifest = manifest.with_fault(fault);
     }
     // Set by `mcptest run` for the servers that it starts.
-    let token = std::env::var(mcptest_mock::QUERY_TOKEN_VARIABLE).ok();
+    let token = std::env::var(mcptest_protocol::query::TOKEN_VARIABLE).ok();
     let server = MockServer::new(manifest).with_query_token(token);
     match &args.record {
         Some(path) => {

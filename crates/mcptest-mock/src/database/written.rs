@@ -15,7 +15,7 @@ pub struct DatabaseSpec {
     /// SQLite.
     pub schema: String,
     /// The rows by table, each a mapping of columns to values. Lists and mappings are stored as
-    /// JSON text.
+    /// JSON text. No trigger sees them.
     #[serde(default)]
     #[schemars(schema_with = "rows_schema")]
     pub rows: Map<String, Value>,

@@ -102,7 +102,9 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn is_test_itself(&self, entry: &Entry) -> bool {
-        let judged = !entry.gates.is_empty() || !entry.fields.expect.is_empty();
+        let judged = !entry.gates.is_empty()
+            || !entry.fields.expect.is_empty()
+            || entry.fields.after.is_some();
         let referred_to = self
             .parts
             .iter()
@@ -204,6 +206,7 @@ impl<'a> Checker<'a> {
             &OBSERVABLE_ROOTS,
         );
         let turns = self.turns(part, at, own);
+        let state = self.state(part, at, own, &servers);
         let runs = own.runs.or_else(|| base?.runs);
         let context = LoadContext {
             to_run: run,
@@ -262,6 +265,7 @@ impl<'a> Checker<'a> {
             servers,
             prompt: prompt.cloned().unwrap_or_default(),
             turns,
+            state,
             system: own
                 .system
                 .as_ref()

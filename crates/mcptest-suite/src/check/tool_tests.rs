@@ -75,7 +75,8 @@ impl<'a> Checker<'a> {
             &mut saved,
         );
         let args = self.args(part, &|| format!("{at}/args"), file.args, &saved);
-        let save = self.save(part, &|| format!("{at}/save"), &file.save, &mut saved);
+        let place = || format!("{at}/save");
+        let save = self.save(part, &place, &file.save, &mut saved, &TOOL_ROOTS);
         let teardown = self.fixtures(
             part,
             &|| format!("{at}/teardown"),
@@ -136,7 +137,8 @@ impl<'a> Checker<'a> {
                 self.named_server(part, &at, server);
             }
             let args = self.args(part, &|| format!("{at}/args"), call.args.clone(), saved);
-            let save = self.save(part, &|| format!("{at}/save"), &call.save, saved);
+            let place = || format!("{at}/save");
+            let save = self.save(part, &place, &call.save, saved, &TOOL_ROOTS);
             checked.push(FixtureCall {
                 server: call.server.as_deref().unwrap_or(test_server).to_owned(),
                 tool: call.tool.clone(),
@@ -149,7 +151,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Arguments, which can use values saved before.
-    fn args(
+    pub(super) fn args(
         &mut self,
         part: &Part,
         at: &dyn Fn() -> String,
@@ -177,12 +179,13 @@ impl<'a> Checker<'a> {
         args
     }
 
-    fn save(
+    pub(super) fn save(
         &mut self,
         part: &Part,
         at: &dyn Fn() -> String,
         written: &BTreeMap<String, String>,
         saved: &mut Names,
+        roots: &[&str],
     ) -> Vec<(String, Target)> {
         let mut checked = Vec::new();
         for (name, path) in written {
@@ -200,7 +203,7 @@ impl<'a> Checker<'a> {
             }
             // Known from here on even if its target is wrong, which is reported once.
             saved.push(name.clone());
-            if let Some(target) = self.tool_target(part, &place, path) {
+            if let Some(target) = self.answer_target(part, &place, path, roots) {
                 checked.push((name.clone(), target));
             }
         }
@@ -209,15 +212,23 @@ impl<'a> Checker<'a> {
 
     /// A path into the result of a direct call.
     fn tool_target(&mut self, part: &Part, at: &str, path: &str) -> Option<Target> {
+        self.answer_target(part, at, path, &TOOL_ROOTS)
+    }
+
+    /// A path into an answer with these roots.
+    fn answer_target(
+        &mut self,
+        part: &Part,
+        at: &str,
+        path: &str,
+        roots: &[&str],
+    ) -> Option<Target> {
         let problem = match Target::parse(path) {
-            Ok(target) if TOOL_ROOTS.contains(&target.root()) => return Some(target),
+            Ok(target) if roots.contains(&target.root()) => return Some(target),
             Ok(_) => part
                 .document
                 .diagnostic_at(at, format!("unknown target `{path}`"))
-                .help(format!(
-                    "a target here starts with {}",
-                    TOOL_ROOTS.join(", ")
-                )),
+                .help(format!("a target here starts with {}", roots.join(", "))),
             Err(error) => part
                 .document
                 .diagnostic_at(at, format!("`{path}` is not a target: {error}"))

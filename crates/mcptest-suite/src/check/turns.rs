@@ -10,21 +10,32 @@ use super::expressions::compile;
 use crate::file::AgentFields;
 use crate::import::Part;
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     /// The further messages of a test: its own, or those of its agent.
     pub(super) fn turns(&mut self, part: &Part, at: &str, own: &AgentFields) -> Vec<UserTurn> {
         if own.turns.is_some() {
             return self.turns_of(part, at, own);
         }
-        let parts = self.parts;
-        let Some((part, at, agent)) = own.agent.as_deref().and_then(|name| find(parts, name))
-        else {
+        let Some((part, at, agent)) = self.agent_of(own) else {
             return Vec::new();
         };
-        // The problems of an agent are reported where it is checked itself, or for the first test
-        // that refers to it.
+        self.once(|checker| checker.turns_of(part, &at, agent))
+    }
+
+    /// The agent that a test refers to, and its place.
+    pub(super) fn agent_of(
+        &self,
+        own: &AgentFields,
+    ) -> Option<(&'a Part, String, &'a AgentFields)> {
+        let parts = self.parts;
+        find(parts, own.agent.as_deref()?)
+    }
+
+    /// Checks a part of an agent for a test that refers to it. Its problems are reported where it
+    /// is checked itself, or for the first test.
+    pub(super) fn once<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
         let known = self.problems.len();
-        let turns = self.turns_of(part, &at, agent);
+        let checked = check(self);
         let new = self.problems.split_off(known);
         let is_new = |one: &mcptest_yaml::Diagnostic| {
             let same = |other: &mcptest_yaml::Diagnostic| {
@@ -34,7 +45,7 @@ impl Checker<'_> {
         };
         let new: Vec<_> = new.into_iter().filter(is_new).collect();
         self.problems.extend(new);
-        turns
+        checked
     }
 
     fn turns_of(&mut self, part: &Part, at: &str, fields: &AgentFields) -> Vec<UserTurn> {

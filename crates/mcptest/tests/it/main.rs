@@ -27,6 +27,8 @@
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `tool_names` | tools that a suite names and no server offers |
 //! | `trace_tools` | `trace`: convert, show, stats, infer, anonymise |
+//! | `world` | outcomes: the tasks of `examples/world`, 100 runs with mistakes, a second evaluation |
+//! | `state` | `setup:`, `after:` and `teardown:` of agent tests |
 //! | `turns` | further messages of the user |
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
@@ -65,6 +67,7 @@ mod scoring;
 mod servers;
 #[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
 mod stand_in;
+mod state;
 mod stops;
 mod streams;
 mod suites;
@@ -76,3 +79,4 @@ mod tools;
 mod trace_inputs;
 mod trace_tools;
 mod turns;
+mod world;

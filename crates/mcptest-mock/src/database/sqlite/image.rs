@@ -1,6 +1,7 @@
 //! From the written tables and rows to an image.
 
 use mcptest_yaml::suggest;
+use rusqlite::config::DbConfig;
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::{Batch, params_from_iter};
 use serde_json::{Map, Value};
@@ -29,6 +30,11 @@ impl Database {
             let done = database.connection.execute_batch(sql);
             done.map_err(|error| problem("/rows", database.guard.message(&error)))
         };
+        // The rows are the state at the start, not changes of it.
+        let without_triggers = database
+            .connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false);
+        without_triggers.map_err(|error| problem("", database.guard.message(&error)))?;
         // Rows may refer to rows that follow.
         run("BEGIN; PRAGMA defer_foreign_keys = ON")?;
         let mut problems = Vec::new();

@@ -1,0 +1,10 @@
+//! The private method of our mock server that reads the tables of a session.
+//!
+//! It is no part of MCP: the runner uses it to read the state after a run. The mock answers it
+//! only with the token that it was started with.
+
+/// The method. Its parameters are `token`, `sql` and `args`; its result has `rows`.
+pub const METHOD: &str = "mcptest/query";
+
+/// The environment variable with the token that enables [`METHOD`].
+pub const TOKEN_VARIABLE: &str = "MCPTEST_MOCK_QUERY_TOKEN";
