@@ -158,6 +158,15 @@ impl MockServer {
         self
     }
 
+    /// Keeps the state of all sessions, also those of other processes, in one file.
+    #[must_use]
+    pub fn with_state_file(mut self, file: Option<std::path::PathBuf>) -> Self {
+        if let Some(file) = file {
+            self.database = self.database.map(|database| database.in_file(file));
+        }
+        self
+    }
+
     /// Returns true if sessions have state.
     pub(crate) fn has_database(&self) -> bool {
         self.database.is_some()

@@ -1,5 +1,7 @@
 //! The state around a run of our own loop: sessions, calls, and their place in trace and cassette.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use mcptest_agent::Future;
 use mcptest_protocol::query;
 use mcptest_suite::state::StateCall;
 use mcptest_suite::suite::AgentTest;
+use mcptest_trace::snapshot::file_stem;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::RunError;
 use mcptest_wire::CallOutcome;
@@ -36,6 +39,36 @@ pub(crate) async fn set_up(
             let open = OpenSession::new(session);
             tools.sessions.insert(name.to_owned(), open);
         }
+    }
+    state.set_up(tools).await
+}
+
+/// The environment variable with which all processes of a mock server in one run share their
+/// tables, for a run whose agent starts the servers itself. `dir` belongs to the run.
+#[allow(dead_code, reason = "for runs whose agent starts the servers itself")]
+pub(crate) fn shared_state(dir: &Path, server: &str) -> (String, String) {
+    let file = dir.join(format!("{}.db", file_stem(server)));
+    let file = file.to_string_lossy().into_owned();
+    (query::STATE_VARIABLE.to_owned(), file)
+}
+
+/// Opens sessions beside those of the agent, which share its state, and makes the calls of
+/// `setup:`. The agent's servers need the variable of [`shared_state`].
+#[allow(dead_code, reason = "for runs whose agent starts the servers itself")]
+pub(crate) async fn set_up_beside(
+    test: &AgentTest,
+    sessions: &Sessions,
+    startup: &StartupTime,
+    dir: &Path,
+    tools: &mut RunTools<'_>,
+    state: &mut StateRun<'_>,
+) -> Result<(), RunError> {
+    let servers: BTreeSet<&str> = test.state.all().map(|call| call.server.as_str()).collect();
+    for name in servers {
+        let env = vec![shared_state(dir, name)];
+        let session = sessions.open_with(name, env, startup).await?;
+        let open = OpenSession::new(session);
+        tools.sessions.insert(name.to_owned(), open);
     }
     state.set_up(tools).await
 }

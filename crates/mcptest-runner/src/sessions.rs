@@ -157,10 +157,7 @@ impl Sessions {
         isolation: Option<Isolation>,
     ) -> Result<Arc<Session>, RunError> {
         let Some(slot) = self.slots.get(name) else {
-            return Err(RunError {
-                kind: ErrorKind::Transport,
-                message: format!("unknown server `{name}`"),
-            });
+            return Err(unknown_server(name));
         };
         if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
             let session = Box::pin(self.connect(name, &slot.server, true)).await;
@@ -200,6 +197,26 @@ impl Sessions {
                 Err(error)
             }
         }
+    }
+
+    /// Opens a session of its own, with further environment variables for a server that is a
+    /// program.
+    #[allow(dead_code, reason = "for runs whose agent starts the servers itself")]
+    pub async fn open_with(
+        &self,
+        name: &str,
+        env: Vec<(String, String)>,
+        startup: &StartupTime,
+    ) -> Result<Arc<Session>, RunError> {
+        let Some(slot) = self.slots.get(name) else {
+            return Err(unknown_server(name));
+        };
+        let mut server = slot.server.clone();
+        server.env.extend(env);
+        let began = Instant::now();
+        let session = Box::pin(self.connect(name, &server, true)).await;
+        startup.add(began.elapsed());
+        session.map(Arc::new)
     }
 
     async fn connect(&self, name: &str, server: &Server, fresh: bool) -> Result<Session, RunError> {
@@ -387,6 +404,13 @@ impl OpenSession {
 impl Drop for OpenSession {
     fn drop(&mut self) {
         self.session.users.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn unknown_server(name: &str) -> RunError {
+    RunError {
+        kind: ErrorKind::Transport,
+        message: format!("unknown server `{name}`"),
     }
 }
 

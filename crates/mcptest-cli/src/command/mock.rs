@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use mcptest_mock::{MockServer, Preset};
+use mcptest_protocol::query;
 use mcptest_report::ExitCode;
 
 use crate::cli::MockArgs;
@@ -67,8 +68,11 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
         manifest = manifest.with_fault(fault);
     }
     // Set by `mcptest run` for the servers that it starts.
-    let token = std::env::var(mcptest_protocol::query::TOKEN_VARIABLE).ok();
-    let server = MockServer::new(manifest).with_query_token(token);
+    let token = std::env::var(query::TOKEN_VARIABLE).ok();
+    let state = std::env::var_os(query::STATE_VARIABLE).map(std::path::PathBuf::from);
+    let server = MockServer::new(manifest)
+        .with_query_token(token)
+        .with_state_file(state);
     match &args.record {
         Some(path) => {
             let file = std::fs::File::create(path)

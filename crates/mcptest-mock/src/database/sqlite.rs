@@ -4,10 +4,12 @@ mod guard;
 mod image;
 mod values;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::fallible_iterator::FallibleIterator as _;
-use rusqlite::{Batch, Connection, ErrorCode, OpenFlags, Statement};
+use rusqlite::{Batch, Connection, ErrorCode, OpenFlags, Statement, TransactionBehavior};
 use serde_json::{Map, Value, json};
 
 use self::guard::{Guard, Mode};
@@ -27,10 +29,15 @@ const MAX_VALUE_BYTES: i32 = 1 << 20;
 /// The most pages of a database (of 4 KiB each).
 const MAX_PAGES: u32 = 16 << 8;
 
+/// The time to wait for another process that uses the same file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The checked tables and rows of a manifest. Sessions work on copies of it.
 #[derive(Clone)]
 pub(crate) struct Database {
     image: Arc<[u8]>,
+    /// The file that sessions share, in place of copies.
+    file: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for Database {
@@ -51,8 +58,23 @@ pub(crate) struct SessionDatabase {
 }
 
 impl Database {
-    /// Copies the image.
+    /// Keeps the state of all sessions, also those of other processes, in one file.
+    pub(crate) fn in_file(self, file: PathBuf) -> Self {
+        Self {
+            file: Some(file),
+            ..self
+        }
+    }
+
+    /// Copies the image for a session, or opens the file that sessions share.
     pub(crate) fn copy(&self) -> Result<SessionDatabase, CallFailure> {
+        if let Some(file) = &self.file {
+            let message = |error: std::io::Error| {
+                CallFailure::Rejected(format!("cannot use {}: {error}", file.display()))
+            };
+            self.create(file).map_err(message)?;
+            return SessionDatabase::open(file);
+        }
         let mut database = SessionDatabase::empty()?;
         let copied = database.connection.deserialize_read_exact(
             "main",
@@ -63,6 +85,22 @@ impl Database {
         copied.map_err(|error| database.guard.failure(&error))?;
         database.limit_size()?;
         Ok(database)
+    }
+
+    /// Creates the file with the image, unless another process has done so.
+    fn create(&self, file: &Path) -> std::io::Result<()> {
+        if file.exists() {
+            return Ok(());
+        }
+        // Complete when it appears under its name.
+        let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+        std::fs::write(&beside, &self.image)?;
+        let linked = std::fs::hard_link(&beside, file);
+        std::fs::remove_file(&beside)?;
+        match linked {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
     }
 
     /// Checks one statement of a tool, and that its parameters are properties of the arguments.
@@ -134,8 +172,21 @@ impl SessionDatabase {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_MEMORY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_in_memory_with_flags(flags)
-            .map_err(|error| CallFailure::Rejected(error.to_string()))?;
+        Self::guarded(Connection::open_in_memory_with_flags(flags))
+    }
+
+    /// A database in a file.
+    fn open(file: &Path) -> Result<Self, CallFailure> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(file, flags).and_then(|connection| {
+            connection.busy_timeout(BUSY_TIMEOUT)?;
+            Ok(connection)
+        });
+        Self::guarded(connection)
+    }
+
+    fn guarded(connection: Result<Connection, rusqlite::Error>) -> Result<Self, CallFailure> {
+        let connection = connection.map_err(|error| CallFailure::Rejected(error.to_string()))?;
         let guard = Guard::default();
         guard
             .install(&connection, MAX_VALUE_BYTES)
@@ -161,7 +212,7 @@ impl SessionDatabase {
         let Self { connection, guard } = self;
         guard.start();
         let transaction = connection
-            .transaction()
+            .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| guard.failure(&error))?;
         let mut result = None;
         let mut changed = 0;

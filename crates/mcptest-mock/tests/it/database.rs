@@ -251,6 +251,40 @@ fn queries_need_the_token_and_change_nothing() {
     assert!(!listed.to_string().contains("query"), "{listed}");
 }
 
+#[test]
+fn a_file_is_shared_by_all_sessions_that_name_it() {
+    let dir = std::env::temp_dir().join(format!("mcptest-mock-state-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let file = dir.join("shop.db");
+    // As two processes would.
+    let (first, second) = (
+        shop().with_state_file(Some(file.clone())),
+        shop().with_state_file(Some(file.clone())),
+    );
+    let (mut one, mut two) = (Client::new(&first), Client::new(&second));
+    let all = |client: &mut Client<'_>| client.rows("orders", json!({"status": "open"}));
+    assert_eq!(all(&mut two)[0]["id"], "A1");
+    one.call("cancel_order", json!({"id": "A1"}));
+    assert_eq!(all(&mut two), json!([]));
+    assert_eq!(all(&mut Client::new(&second)), json!([]));
+    // Both write at the same time.
+    std::thread::scope(|scope| {
+        for server in [&first, &second] {
+            scope.spawn(move || {
+                let mut client = Client::new(server);
+                for _ in 0..20 {
+                    let done = client.call("note", json!({"id": "A1", "note": "x"}));
+                    assert_eq!(done["isError"], Value::Null, "{done}");
+                }
+            });
+        }
+    });
+    let notes = two.rows("notes", json!({}));
+    assert_eq!(notes.as_array().map(Vec::len), Some(41));
+    drop((one, two));
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
 /// The line, column and message of every problem.
 fn problems(text: &str) -> Vec<(usize, usize, String)> {
     let diagnostics = load("m.yml", text.as_bytes()).expect_err("a bad manifest");

@@ -49,6 +49,7 @@ impl Database {
         let image = image.map_err(|error| problem("", database.guard.message(&error)))?;
         Ok(Self {
             image: image.to_vec().into(),
+            file: None,
         })
     }
 }
