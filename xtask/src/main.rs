@@ -45,6 +45,7 @@ Commands:
                             mutated fixtures through every reader of trace formats, 100000 unless N is given
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
+  screenshots               the pictures of the html report in docs/images (npm and Chromium are needed)
   fixtures [NAME]           run agents and SDKs offline, check that their logs read as our proxy recorded them, and write
                             the fixtures of the readers; with a name, those of one producer
   python [PART] [--dev] [--traces N]
@@ -95,6 +96,7 @@ fn main() -> ExitCode {
         },
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
+        ["screenshots"] => e2e::html::screenshots(),
         ["fixtures"] => e2e::producers::write_fixtures(None),
         ["fixtures", name] => e2e::producers::write_fixtures(Some(name)),
         ["python", flags @ ..] => match python::Options::parse(flags) {

@@ -116,15 +116,21 @@ impl Output {
 
     /// The style for a reporter: a file has no colours and no width.
     pub fn style_for(&self, reporter: &Reporter) -> Style {
-        let gates = gates::meanings(self.gates);
         if reporter.file.is_some() {
-            Style {
-                verbose: self.out.verbose,
-                gates,
-                ..Style::default()
-            }
-        } else {
-            Style { gates, ..self.out }
+            return self.file_style();
+        }
+        Style {
+            gates: gates::meanings(self.gates),
+            ..self.out
+        }
+    }
+
+    /// The style of files: no colours and no width.
+    pub fn file_style(&self) -> Style {
+        Style {
+            verbose: self.out.verbose,
+            gates: gates::meanings(self.gates),
+            ..Style::default()
         }
     }
 

@@ -168,7 +168,8 @@ async function plots() {
   for (const plot of await page.$$("#plots .plot")) {
     const name = await plot.getAttribute("data-plot");
     expect((await plot.$$("svg .axis-label")).length > 0, `${name}: no label of an axis`);
-    expect((await plot.$$("details table tbody tr")).length > 0, `${name}: no table`);
+    await (await plot.$("summary")).click();
+    await plot.waitForSelector("details table tbody tr", { timeout: 3000 }).catch(() => problems.push(`${name}: no table`));
     expect(await plot.$eval("svg[role=img]", (svg) => svg.getAttribute("aria-label").length > 10), `${name}: no text`);
   }
   await axe(page, "the plots");
@@ -268,25 +269,27 @@ async function large() {
       continue;
     }
     same((await page.textContent("dl.figures")).includes("1,000"), true, "1,000 tests in the summary");
-    // To the end of the list, a screen at a time; frames must not take long.
-    const slowest = await page.evaluate(async () => {
-      let worst = 0;
-      let last = performance.now();
+    // To the end of the list, a screen at a time. The work of the page counts, as time of its
+    // thread: how long a frame takes also depends on what else the machine does.
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
+    const work = async () => (await session.send("Performance.getMetrics")).metrics.find((metric) => metric.name === "TaskDuration").value;
+    const before = await work();
+    const screens = await page.evaluate(async () => {
+      let screens = 0;
       while (document.querySelectorAll(".tests > .test").length < 1000) {
         scrollBy(0, innerHeight);
+        screens += 1;
         await new Promise(requestAnimationFrame);
-        const now = performance.now();
-        worst = Math.max(worst, now - last);
-        last = now;
         if (scrollY + innerHeight >= document.documentElement.scrollHeight - 1) await new Promise((done) => setTimeout(done, 30));
-        last = performance.now();
       }
-      return worst;
+      return screens;
     });
-    expect(slowest < 250, `a frame took ${Math.round(slowest)} ms while scrolling`);
+    const each = (1000 * ((await work()) - before)) / screens;
+    expect(each < 50, `a screen of tests takes ${Math.round(each)} ms of work`);
     await page.evaluate(() => document.getElementById("test-999").click());
     await page.waitForSelector("#panel-999 .run");
-    console.log(`opened in ${times.map((time) => Math.round(time)).join(", ")} ms, slowest frame ${Math.round(slowest)} ms`);
+    console.log(`opened in ${times.map((time) => Math.round(time)).join(", ")} ms, ${each.toFixed(1)} ms of work for each screen`);
   }
   const best = Math.min(...times);
   expect(best <= limit, `the page opens in ${Math.round(best)} ms, more than ${limit}`);
@@ -298,6 +301,14 @@ async function live() {
   const page = await open(address);
   await page.waitForSelector(".live:not(.ended)", { timeout: 10000 });
   await page.waitForFunction(() => /Running: [1-9]/.test(document.getElementById("live").textContent), null, { timeout: 20000 });
+  // What is open stays open while the page changes.
+  await page.click("#test-0");
+  await page.click("#panel-0 .run-row");
+  await page.waitForSelector("#panel-0 .timeline");
+  const before = await page.textContent("#live");
+  await page.waitForFunction((before) => document.getElementById("live").textContent !== before, before, { timeout: 20000 });
+  expect((await page.$$("#panel-0 .timeline")).length === 1, "an open run closes while the page follows");
+  await page.click("#test-0");
   await page.waitForSelector(".live.ended", { timeout: 60000 });
   // The program has ended or will: everything is in the page now.
   same(await page.textContent("h1"), "Passed", "the verdict at the end");

@@ -7,6 +7,7 @@
 mod agents;
 mod catalogs;
 mod conformance;
+pub mod html;
 mod inspector;
 mod kills;
 mod lab;
@@ -43,6 +44,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     sdk_clients::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);
     readers::run(&lab, &mut checks);
+    html::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
     producers::run(&lab, &mut checks);

@@ -26,6 +26,7 @@ Examples:
   mcptest report report.json --reporter junit=report.xml --reporter markdown
   mcptest report current.json --compare baseline.json            changes and regressions
   mcptest report current.json --compare baseline.json --reporter markdown
+  mcptest report --serve                                         the last run, as a page in a browser
   mcptest report merge shard-*.json --output report.json"
 )]
 pub struct RenderArgs {
@@ -39,6 +40,17 @@ pub struct RenderArgs {
     /// An earlier JSON report, or the id of a run in the history, to compare with.
     #[arg(long, value_name = "BASELINE")]
     pub compare: Option<PathBuf>,
+    /// Serve the page of the `html` reporter until Ctrl-C, on 127.0.0.1 and this port (default: a
+    /// free one). A run that is not finished is followed.
+    #[arg(
+        long,
+        value_name = "PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0",
+        conflicts_with_all = ["list", "compare", "reporter"]
+    )]
+    pub serve: Option<u16>,
     #[command(flatten)]
     pub report: ReportArgs,
     #[command(subcommand)]

@@ -26,6 +26,7 @@ Examples:
   mcptest run suites/ --shard 2/5 --timings last.json --reporter json=shard-2.json
   mcptest run suite.yml --rerun-failed           only the tests that did not pass the last time
   mcptest run suite.yml --watch                  run again whenever a file changes
+  mcptest run suite.yml --ui                     follow the run in a browser
   mcptest run suite.yml --max-usd 2.50 --max-duration 10m
   mcptest run suite.yml --no-judges              skip assertions that ask a model
   mcptest run --resume                           continue the last run, which was interrupted or killed")]
@@ -70,6 +71,17 @@ pub struct RunArgs {
     /// Treat warnings about the suite as errors.
     #[arg(long)]
     pub deny_warnings: bool,
+    /// Serve the page of the `html` reporter while the run lasts, on 127.0.0.1 and this port
+    /// (default: a free one). The address is printed.
+    #[arg(
+        long,
+        value_name = "PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0",
+        conflicts_with_all = ["no_history", "watch"]
+    )]
+    pub ui: Option<u16>,
     #[command(flatten)]
     pub report: ReportArgs,
 }

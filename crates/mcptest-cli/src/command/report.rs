@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use mcptest_live::LiveServer;
 use mcptest_report::compare::{self, compare};
 use mcptest_report::merge::merge;
 use mcptest_report::{ExitCode, RenderError, Report, write_list, write_list_json};
@@ -15,7 +16,7 @@ use crate::files;
 use crate::gates::Gates;
 use crate::history;
 use crate::output::{self, Output, Reporter};
-use crate::secrets;
+use crate::{secrets, signals};
 
 pub fn report(args: &RenderArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     Ok(match &args.command {
@@ -25,6 +26,9 @@ pub fn report(args: &RenderArgs, gates: Gates, output: &Output) -> Result<ExitCo
 }
 
 fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
+    if let Some(port) = args.serve {
+        return serve(args, port, output);
+    }
     let reporters = output::reporters(&args.report)?;
     if args.list {
         return list(&reporters, output);
@@ -49,6 +53,35 @@ fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
         })?;
     }
     Ok(comparison.exit_code)
+}
+
+/// Serves the page of a report until the process is asked to end.
+fn serve(args: &RenderArgs, port: u16, output: &Output) -> Result<ExitCode, String> {
+    let style = output.file_style();
+    // A log is followed, because its run may not be finished; a JSON report is complete.
+    let entry = match &args.current {
+        Some(name) => name.to_str().filter(|_| !name.exists()).map(Some),
+        None => Some(None),
+    };
+    let server = match entry {
+        Some(id) => LiveServer::of_log(&history::find(id)?.path, port, style),
+        None => {
+            let name = args.current.as_deref().unwrap_or(Path::new("-"));
+            LiveServer::of_report(read(name)?, port, style)
+        }
+    };
+    let server = server.map_err(|error| format!("cannot serve the report: {error}"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    runtime.block_on(async {
+        let end = signals::asked_to_end();
+        output.result(&format!("{}\n", server.url()));
+        output.status("serving until Ctrl-C");
+        end.await;
+    });
+    Ok(ExitCode::Passed)
 }
 
 /// Prints the runs of the history.

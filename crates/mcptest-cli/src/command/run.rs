@@ -14,6 +14,7 @@ use std::time::{Instant, SystemTime};
 
 use mcptest_events::{Begun, Ended, Event, VERSION};
 use mcptest_files::AtomicFile;
+use mcptest_live::LiveServer;
 use mcptest_report::{ExitCode, Redactor, Report};
 use mcptest_runner::{Budget, Filter, Resume, RunSettings, SnapshotMode, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
@@ -162,6 +163,7 @@ impl<'a> Job<'a> {
         self.recorder.set(&run.recorder);
         // A log without its first event cannot be read.
         run.recorder.flush();
+        let ui = self.serve(&run)?;
         let report = self.execute(&selected, run, &redactor)?;
         for line in report.tests.iter().flat_map(|test| &test.status_lines) {
             output.status(line);
@@ -170,7 +172,27 @@ impl<'a> Job<'a> {
         if let Some(file) = &args.traces {
             write_traces(file, &report)?;
         }
+        if let Some(ui) = ui {
+            ui.finish();
+            output.status("the run has ended; `mcptest report --serve` shows its page again");
+        }
         Ok(report.exit_code)
+    }
+
+    /// Serves the page of a run from its log, if that is asked for.
+    fn serve(&self, run: &Started) -> Result<Option<LiveServer>, String> {
+        let Some(port) = self.args.ui else {
+            return Ok(None);
+        };
+        let id = run.id.as_deref().ok_or(
+            "`--ui` follows the log of the run in `.mcptest/history`, which cannot be written",
+        )?;
+        let log = history::find(Some(id))?;
+        let server = LiveServer::of_log(&log.path, port, self.output.file_style());
+        let server = server.map_err(|error| format!("cannot serve the page: {error}"))?;
+        self.output
+            .status(&format!("follow the run at {}", server.url()));
+        Ok(Some(server))
     }
 
     /// Opens the log of a new run, or continues that of an earlier one, with its first event.

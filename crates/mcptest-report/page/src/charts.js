@@ -1,7 +1,7 @@
 // Charts as inline SVG: lines over a number, and rows of values. Each has axes, labels, and a table
 // with the same figures.
 
-import { el, figure, foreign, svg, visible } from "./dom.js";
+import { el, figure, foreign, lazy, svg, visible } from "./dom.js";
 
 /** The number of series that a chart can show apart; its table has all. */
 const MAX_SERIES = 8;
@@ -17,7 +17,7 @@ function frame({ id, title, meaning, table, legend, note }, draw) {
     canvas,
     legend,
     note && el("p", { class: "small" }, note),
-    el("details", { class: "lazy" }, el("summary", {}, "The figures as a table"), el("div", { class: "scroll" }, tableOf(table))),
+    lazy("The figures as a table", () => el("div", { class: "scroll", tabindex: "0" }, tableOf(table))),
   );
   let width = 0;
   const update = () => {

@@ -69,6 +69,13 @@ export function foreign(name, attributes, text) {
   return element;
 }
 
+/** A part that is made when it is opened. */
+export function lazy(title, make) {
+  const box = el("details", { class: "lazy" }, el("summary", {}, title));
+  box.addEventListener("toggle", () => box.open && box.children.length === 1 && box.append(make()));
+  return box;
+}
+
 /** A number with thousands separators. */
 export function count(number) {
   return Math.round(number).toLocaleString("en-US");

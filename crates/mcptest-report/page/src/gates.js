@@ -1,10 +1,9 @@
 // Gates: every figure with its bound and range, and what it means.
 
-import { dollars, duration, el, figure, foreign, svg } from "./dom.js";
+import { dollars, duration, el, figure, foreign, lazy, svg } from "./dom.js";
 import { failedAssertion } from "./assertion.js";
 import { jsonBlock, jsonLine, matcherText } from "./json.js";
 import { verdictMark } from "./marks.js";
-import { lazy } from "./timeline.js";
 
 /** The cards of a test's gates. `meanings` are the words of the program. */
 export function gateCards(gates, meanings) {

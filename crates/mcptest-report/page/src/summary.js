@@ -62,7 +62,7 @@ function figures(head, counts) {
   const entries = [
     ["Tests", `${count(counts.pass)} / ${count(tests.length)}`, "passed"],
     runs > 0 && ["Runs", `${count(total((test) => test.passed))} / ${count(runs)}`, "passed"],
-    flaky > 0 && ["Flaky", count(flaky), flaky === 1 ? "test passes in some runs" : "tests pass in some runs"],
+    flaky > 0 && ["Flaky", count(flaky), "in some runs only"],
     head.duration_ms !== null && ["Duration", duration(head.duration_ms), "in all"],
     spend(head, total((test) => test.tokens)),
   ];

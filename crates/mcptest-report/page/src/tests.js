@@ -19,6 +19,11 @@ const SHOW = {
   passed: ["Passed", (test) => test.verdict === "pass"],
 };
 
+/** The identity of a test, whatever its position is. */
+function key(test) {
+  return JSON.stringify([test.suite, test.name, test.model]);
+}
+
 /** The list of tests. `state` are the filters, as in the address of the page. */
 export class TestList {
   constructor(place, head, source) {
@@ -38,9 +43,19 @@ export class TestList {
   /** Shows another state of the report; what is open stays open. */
   update(head, source) {
     this.source = source;
-    const focused = document.activeElement?.id;
+    const focused = document.activeElement;
+    // Positions change when tests start. While tests run, an open panel stays as it is: a reader
+    // would lose the place otherwise. The end of the run makes it again.
+    const open = new Map();
+    for (const at of this.opened) {
+      const test = this.head.tests[at];
+      if (test) open.set(key(test), document.getElementById(`panel-${at}`));
+    }
+    this.panels = head.running ? open : new Map();
+    this.opened = new Set(head.tests.filter((test) => open.has(key(test))).map((test) => test.at));
     this.build(head);
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (focused?.isConnected) focused.focus({ preventScroll: true });
+    else if (focused?.id) document.getElementById(focused.id)?.focus({ preventScroll: true });
   }
 
   read() {
@@ -172,7 +187,8 @@ export class TestList {
   }
 
   row(test) {
-    const panel = el("div", { class: "panel", id: `panel-${test.at}`, hidden: true });
+    const panel = this.panels?.get(key(test)) ?? el("div", { class: "panel", hidden: true });
+    panel.id = `panel-${test.at}`;
     const facts = [
       test.tokens ? `${compact(test.tokens)} tokens` : null,
       test.spend?.usd ? dollars(test.spend.usd) : null,
@@ -199,9 +215,11 @@ export class TestList {
       el("span", { class: "row-facts" }, facts.join(" · ")),
       el("span", { class: "chevron", "aria-hidden": "true" }),
     );
+    const item = el("li", { class: `test ${test.shown}` }, el("h3", {}, button), panel);
     const show = (open) => {
       button.setAttribute("aria-expanded", String(open));
       panel.hidden = !open;
+      item.classList.toggle("open", open);
       if (open && !panel.hasChildNodes()) this.fill(panel, test);
     };
     button.addEventListener("click", () => {
@@ -211,7 +229,6 @@ export class TestList {
       this.write();
       show(open);
     });
-    const item = el("li", { class: `test ${test.shown}` }, el("h3", {}, button), panel);
     if (this.opened.has(test.at)) show(true);
     return item;
   }

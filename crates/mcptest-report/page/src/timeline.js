@@ -1,6 +1,6 @@
 // A run as a timeline: turns and calls, with arguments, results, errors, tokens and time.
 
-import { compact, count, duration, el, foreign } from "./dom.js";
+import { compact, count, duration, el, foreign, lazy } from "./dom.js";
 import { failedAssertion, otherAssertions } from "./assertion.js";
 import { jsonBlock } from "./json.js";
 
@@ -205,11 +205,4 @@ function tools(trace) {
       );
     }),
   );
-}
-
-/** A part that is made when it is opened. */
-export function lazy(title, make) {
-  const box = el("details", { class: "lazy" }, el("summary", {}, title));
-  box.addEventListener("toggle", () => box.open && box.children.length === 1 && box.append(make()), { once: false });
-  return box;
 }

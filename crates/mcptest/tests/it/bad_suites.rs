@@ -171,7 +171,7 @@ fn a_secret_from_the_environment_is_not_shown() {
         "s.yml",
         "servers: {s: {command: [sh, -c, 'echo leaked $K >&2; exit 1'], env: {API_KEY: '${MY_API_KEY}', K: '${MY_API_KEY}'}}}\ntools: [{name: t, server: s, tool: x, args: {k: '${MY_API_KEY}'}}]\n",
     )]);
-    for reporter in ["pretty", "json"] {
+    for reporter in ["pretty", "json", "html"] {
         let mut command = mcptest(dir.path());
         command
             .args([
@@ -191,7 +191,11 @@ fn a_secret_from_the_environment_is_not_shown() {
             ran.stdout,
             ran.stderr
         );
-        assert!(ran.stdout.contains("leaked [redacted]"), "{}", ran.stdout);
+        assert!(
+            reporter == "html" || ran.stdout.contains("leaked [redacted]"),
+            "{}",
+            ran.stdout
+        );
         assert!(
             !std::fs::read_to_string(dir.path().join("t.jsonl"))
                 .unwrap()

@@ -334,3 +334,48 @@ fn junit_counts_tests_and_shows_attempts() {
         "{xml}"
     );
 }
+
+#[test]
+fn the_page_is_one_file_and_the_same_bytes_every_time() {
+    let dir = folder(&[("m.yml", MANIFEST), ("s.yml", &suite("fetch"))]);
+    let pages = ["a.html", "b.html"].map(|name| {
+        let target = format!("html={name}");
+        let args = [
+            "--no-timing",
+            "--reporter",
+            &target,
+            "--reporter",
+            "json=r.json",
+        ];
+        assert_eq!(report_of(dir.path(), "s.yml", &args), 1);
+        std::fs::read_to_string(dir.path().join(name)).unwrap()
+    });
+    assert_eq!(pages[0], pages[1]);
+    let again = run(dir.path(), &["report", "r.json", "--reporter", "html"]);
+    assert_eq!((again.code, again.stdout), (0, pages[0].clone()));
+    let head = pages[0].split_once("id=\"head\">").unwrap().1;
+    let head: Value = serde_json::from_str(head.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!(head["verdict"], "fail");
+    assert_eq!(head["tests"][0]["file"], "s.yml");
+    // The gate's own words, with the range of its figures.
+    let meaning = &head["gates"][0];
+    assert_eq!(meaning["block"], "tool_selection");
+    assert_eq!(meaning["targets"][0]["range"], json!([0.0, 100.0]));
+    assert_eq!(head["tests"][1]["plots"]["selection"]["runs"], 2);
+    // Nothing is loaded from elsewhere.
+    assert!(!pages[0].contains(" src=") && !pages[0].contains("@import"));
+}
+
+#[test]
+fn a_page_needs_the_log_that_it_follows() {
+    let dir = folder(&[("m.yml", MANIFEST), ("s.yml", &suite("fetch"))]);
+    let ran = run(dir.path(), &["run", "s.yml", "--ui", "--no-history"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("--no-history"), "{}", ran.stderr);
+    // Without a reader, a run with a page ends as it does without one.
+    let ran = run(dir.path(), &["run", "s.yml", "--ui"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("http://127.0.0.1:"), "{}", ran.stderr);
+    let ran = run(dir.path(), &["report", "--serve", "--list"]);
+    assert_eq!(ran.code, 2);
+}

@@ -148,6 +148,7 @@ impl Earlier {
         if now.traces.is_some() {
             args.traces.clone_from(&now.traces);
         }
+        args.ui = now.ui;
         args.history.resume = None;
         Ok(args)
     }
