@@ -54,7 +54,7 @@ pub enum Event<R = RunRecord> {
         reader: bool,
         /// The tokens, where the provider reported them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
+        usage: Option<AnswerTokens>,
     },
     /// An agent's tool call was answered.
     ToolCalled {
@@ -125,7 +125,7 @@ pub struct InputFile {
 
 /// The tokens of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct AnswerTokens {
     /// Tokens read.
     pub input: u64,
     /// Tokens written.

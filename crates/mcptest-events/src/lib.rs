@@ -18,7 +18,7 @@ mod samples;
 mod spend;
 
 pub use case::{CaseId, Kind, PlannedCase, ShardPlan};
-pub use event::{Begun, CaseJudged, Ended, Event, InputFile, RunFacts, RunFinished, Usage};
+pub use event::{AnswerTokens, Begun, CaseJudged, Ended, Event, InputFile, RunFacts, RunFinished};
 pub use record::{RawRecord, RunRecord};
 pub use run_totals::RunTotals;
 pub use spend::{Replayed, RunSpend, Spend};

@@ -114,7 +114,7 @@ pub fn all(text: &str) -> Vec<Event> {
             model: text.to_owned(),
             judge: None,
             reader: false,
-            usage: Some(Usage {
+            usage: Some(AnswerTokens {
                 input: 10,
                 output: 2,
             }),

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use mcptest_agent::{AgentEvent, Model, Offer, Task};
 use mcptest_cassette::{ModelRole, RecordedCatalog};
 use mcptest_catalog::distractors::{PlannedRun, offer_order, plan_injection, refusal};
-use mcptest_events::{Event, Usage};
+use mcptest_events::{AnswerTokens, Event};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::fault::FaultState;
@@ -122,7 +122,7 @@ fn emit(context: &RunContext, case: CaseRef<'_>, event: AgentEvent) {
             model: case.model.to_owned(),
             judge: None,
             reader: false,
-            usage: usage.map(|usage| Usage {
+            usage: usage.map(|usage| AnswerTokens {
                 input: usage.input,
                 output: usage.output,
             }),

@@ -46,7 +46,7 @@ pub(crate) async fn ask(
                     model: juror.model.clone(),
                     judge: Some(number),
                     reader: false,
-                    usage: usage.map(|usage| mcptest_events::Usage {
+                    usage: usage.map(|usage| mcptest_events::AnswerTokens {
                         input: usage.input,
                         output: usage.output,
                     }),

@@ -61,7 +61,7 @@ pub(crate) async fn ask(
                     model: model.to_owned(),
                     judge: None,
                     reader: true,
-                    usage: turn.usage.map(|usage| mcptest_events::Usage {
+                    usage: turn.usage.map(|usage| mcptest_events::AnswerTokens {
                         input: usage.input,
                         output: usage.output,
                     }),

@@ -209,7 +209,7 @@ fn settings(suite: &Suite, name: &str) -> (ProviderSettings, Api) {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_suite::suite::Provider as Declared;
+    use mcptest_suite::suite::DeclaredProvider as Declared;
 
     use super::*;
 

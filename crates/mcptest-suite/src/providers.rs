@@ -70,7 +70,7 @@ pub struct BuiltInProvider {
 
 /// A provider as set by the suite; other settings have the provider's default.
 #[derive(Clone, Default)]
-pub struct Provider {
+pub struct DeclaredProvider {
     /// The base URL.
     pub base_url: Option<String>,
     /// The variable that holds the key.
@@ -91,10 +91,10 @@ pub struct Provider {
     pub retries: Option<u32>,
 }
 
-impl std::fmt::Debug for Provider {
+impl std::fmt::Debug for DeclaredProvider {
     /// Addresses, headers and bodies may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Provider")
+        f.debug_struct("DeclaredProvider")
             .field("api", &self.api)
             .finish_non_exhaustive()
     }

@@ -23,7 +23,7 @@ pub use crate::file::{
 };
 pub use crate::limits::{Budget, TestBudget};
 use crate::named_tool::NamedTool;
-pub use crate::providers::{ApiFile as Api, Keys, Provider};
+pub use crate::providers::{ApiFile as Api, DeclaredProvider, Keys};
 use crate::state::StateCalls;
 use crate::template::Args;
 
@@ -37,7 +37,7 @@ pub struct Suite {
     /// The servers, by name.
     pub servers: BTreeMap<String, Server>,
     /// The providers that the suite configures, by name.
-    pub providers: BTreeMap<String, Provider>,
+    pub providers: BTreeMap<String, DeclaredProvider>,
     /// The API keys from the environment.
     pub keys: Keys,
     /// The tests, in the order of the files.

@@ -7,7 +7,7 @@ use super::diagnostics::{escape, has_host, key_error};
 use crate::file::{AgentFields, ProviderFile};
 use crate::import::Part;
 use crate::options::{ModelError, Purpose};
-use crate::suite::Provider;
+use crate::suite::DeclaredProvider;
 
 impl Checker<'_> {
     pub(super) fn providers(&mut self, part: &Part) {
@@ -31,7 +31,13 @@ impl Checker<'_> {
         }
     }
 
-    fn provider(&mut self, part: &Part, at: &str, name: &str, file: &ProviderFile) -> Provider {
+    fn provider(
+        &mut self,
+        part: &Part,
+        at: &str,
+        name: &str,
+        file: &ProviderFile,
+    ) -> DeclaredProvider {
         let known: Vec<&str> = self
             .options
             .providers
@@ -59,7 +65,7 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        Provider {
+        DeclaredProvider {
             base_url: file.base_url.as_ref().map(|url| url.trim().to_owned()),
             key_variable: file.api_key_env.clone(),
             api: file.api,
