@@ -82,6 +82,9 @@ while IFS= read -r line; do
   case "$line" in
     *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"weather","version":"1"}}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"find","description":"Find the weather.","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call","params":{"name":"complain"'*)
+      echo "no such city" >&2
+      result='{"content":[{"type":"text","text":"failed"}],"isError":true}' ;;
     *'"tools/call"'*) result='{"content":[{"type":"text","text":"sunny"}]}' ;;
     *) continue ;;
   esac
@@ -423,5 +426,48 @@ fn an_interrupted_case_is_judged_by_its_finished_runs() {
         let (rest, ..) = invocation.run(resume_from(&events), Options::default());
         let all: Vec<Event> = events.into_iter().chain(rest).collect();
         assert_eq!(folded(&all), folded(&whole), "after {after} runs");
+    }
+}
+
+/// The stderr lines of each failed run, and its duration.
+fn complaints(jobs: u32) -> Vec<(Vec<String>, u64)> {
+    let text = r#"
+servers:
+  weather: { lifecycle: initialize, command: ["sh", "server.sh"] }
+tools:
+  - { name: first, server: weather, tool: complain, args: {} }
+  - { name: second, server: weather, tool: complain, args: {} }
+"#;
+    let options = Options {
+        jobs: Some(jobs),
+        ..Options::default()
+    };
+    let (events, ..) = Invocation::new(text).run(Resume::default(), options);
+    let runs = events.iter().filter_map(|event| match event {
+        Event::RunFinished(run) => {
+            let trace = serde_json::to_value(&run.record.as_ref()?.trace).ok()?;
+            let lines = serde_json::from_value(trace["stderr"]["weather"].clone()).ok()?;
+            Some((lines, run.duration_ms))
+        }
+        _ => None,
+    });
+    runs.collect()
+}
+
+#[test]
+fn stderr_of_other_tests_is_marked() {
+    let alone = complaints(1);
+    assert_eq!(alone.len(), 2);
+    assert!(alone.iter().all(|(lines, _)| lines == &["no such city"]));
+    // The wait for stderr is not part of the time.
+    assert!(alone.iter().any(|(_, ms)| *ms < 20), "{alone:?}");
+    let shared = complaints(2);
+    assert_eq!(shared.len(), 2);
+    for (lines, _) in shared {
+        assert!(
+            lines[0].starts_with("(other tests used this server"),
+            "{lines:?}"
+        );
+        assert!(lines[1..].iter().all(|line| line == "no such city"));
     }
 }
