@@ -218,9 +218,9 @@ impl CaseQueue {
     }
 
     /// The number of cases that are worked on at once. Where all cases wait for the same permits,
-    /// there is a worker for each permit: 20,000 waiting tasks would take 40 MB. Where they wait for
-    /// different permits, or for a server that a `serial` test uses alone, every case has a worker,
-    /// so that none keeps another one from starting.
+    /// there is a worker for each permit: 20,000 waiting tasks would take 40 MB. Where they wait
+    /// for different permits, or for a server that a `serial` test uses alone, every case has a
+    /// worker, so that none keeps another one from starting.
     fn max_workers(&self) -> usize {
         let suite = &self.run.suite;
         let is_serial =
