@@ -10,7 +10,7 @@ use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::TraceView;
+use mcptest_trace::trace::{Trace, TraceView};
 use mcptest_trace::verdict::Verdict;
 
 use super::matching::{Match, Tests, model_order};
@@ -205,9 +205,15 @@ impl<'a> Fold for Scorer<'a> {
         };
         let has_details = outcome.has_details();
         let is_good = outcome.facts.verdict == Verdict::Pass;
-        let record = (self.all_records || has_details || !is_good).then(|| {
+        let is_shown = !self.summary && (has_details || !is_good);
+        let record = (self.all_records || is_shown).then(|| {
             let start = part.records.len() as u64;
-            encode_record(&outcome, &trace, self.redactor, &mut part.records);
+            let nothing = Trace::default();
+            let shown = match self.all_records || has_server_words(&trace) {
+                true => &trace,
+                false => &nothing,
+            };
+            encode_record(&outcome, shown, self.redactor, &mut part.records);
             start..part.records.len() as u64
         });
         let run = ScoredRun {
@@ -248,6 +254,12 @@ impl<'a> Fold for Scorer<'a> {
             group.runs.push(run);
         }
     }
+}
+
+/// Returns true if a reporter may show words of servers beside the assertions of a run: the results
+/// of failed calls and of an only call, and stderr. Other traces are shown only as a whole.
+fn has_server_words(trace: &TraceView<'_>) -> bool {
+    trace.tool_calls.len() == 1 || trace.failed_results() > 0 || trace.extra.raw("stderr").is_some()
 }
 
 impl Scorer<'_> {

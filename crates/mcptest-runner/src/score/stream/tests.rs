@@ -321,3 +321,25 @@ fn good_runs_are_stored_only_if_asked_for() {
     assert_eq!(records(false), [false, true]);
     assert_eq!(records(true), [true, true]);
 }
+
+#[test]
+fn the_record_of_a_failed_run_has_its_trace_only_where_a_server_said_something() {
+    let calls = r#""tool_calls":[{"name":"b"},{"name":"b"}]"#;
+    let silent = format!("{{\"test\":\"one\",{calls}}}\n");
+    let failed = format!(
+        "{{\"test\":\"one\",{calls},\"tool_results\":[{{\"is_error\":true}},{{\"is_error\":false}}]}}\n"
+    );
+    let stderr = format!("{{\"test\":\"one\",{calls},\"stderr\":{{\"s\":[\"oh\"]}}}}\n");
+    let texts = [format!("{silent}{failed}{stderr}")];
+    let recorded = |all_records| {
+        let cases = scored(&suite(), &texts, all_records, 1, 1 << 20).unwrap();
+        let runs = cases[0]["runs"].as_array().unwrap().clone();
+        let calls = |run: &Value| {
+            let record: Value = serde_json::from_str(&format!("{{{}", run[5].as_str()?)).ok()?;
+            record["trace"]["tool_calls"].as_array().map(Vec::len)
+        };
+        runs.iter().map(calls).collect::<Vec<_>>()
+    };
+    assert_eq!(recorded(false), [Some(0), Some(2), Some(2)]);
+    assert_eq!(recorded(true), [Some(2); 3]);
+}
