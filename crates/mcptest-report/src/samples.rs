@@ -1,5 +1,7 @@
 //! Reports for the tests of this crate, in their written form.
 
+use std::io::Write;
+
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::{Conversation, Tokens, Trace};
@@ -51,6 +53,32 @@ pub fn report(tests: usize) -> Report {
 /// The report of these tests.
 pub fn concluded(tests: Vec<TestReport>) -> crate::Report {
     crate::Report::from(&Report::conclude(tests, false))
+}
+
+/// A report with a test of each verdict, and one that did not run. It has no times.
+pub fn every_verdict() -> crate::Report {
+    let mut report = concluded(vec![
+        test("passes", None, Verdict::Pass),
+        test("fails", Some("m"), Verdict::Fail),
+        test("breaks", None, Verdict::Error),
+        test("looks", None, Verdict::NoEvidence),
+    ]);
+    report.not_run = vec![CaseId {
+        suite: "sample".to_owned(),
+        name: "never".to_owned(),
+        model: None,
+    }];
+    report
+}
+
+/// The output of a reporter.
+pub fn rendered(
+    render: fn(&crate::Report, crate::Style, &mut dyn Write) -> Result<(), crate::RenderError>,
+    report: &crate::Report,
+) -> String {
+    let mut out = Vec::new();
+    render(report, crate::Style::default(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 /// A test with one run, both with this verdict.

@@ -1,4 +1,4 @@
-//! The reports in third-party readers: a JUnit parser and a Markdown parser from PyPI.
+//! The reports in third-party readers: parsers and schemas from PyPI and npm.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,21 @@ use super::parts;
 use crate::workspace;
 
 /// Readers of what the reporters write.
-const READERS: [&str; 2] = ["junitparser==5.0.3", "markdown-it-py==4.3.0"];
+const READERS: [&str; 5] = [
+    "junitparser==5.0.3",
+    "markdown-it-py==4.3.0",
+    "prometheus_client==0.26.0",
+    "sarif-tools==3.0.5",
+    "jsonschema==4.26.0",
+];
+
+/// The same on Node: the parser of node-tap, the schema of CTRF, and Microsoft's validator of SARIF.
+const NODE_READERS: [&str; 4] = [
+    "tap-parser@18.3.4",
+    "ctrf@0.3.0",
+    "ajv@8.20.0",
+    "@microsoft/sarif-multitool@5.7.0",
+];
 
 /// One test per outcome, with names that try to become markup.
 const SUITE: &str = "tests/e2e/reports/hostile.yml";
@@ -26,6 +40,135 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
         "markdown: hostile text stays text for a third-party parser",
         || markdown(lab),
     );
+    checks.check(
+        "pr: hostile text stays text, and details are closed",
+        || pr(lab),
+    );
+    checks.check("tap: node-tap's parser reads every test point", || tap(lab));
+    checks.check("ctrf: the report satisfies the schema of CTRF", || {
+        ctrf(lab)
+    });
+    checks.check(
+        "openmetrics: the parser of Prometheus reads every figure",
+        || openmetrics(lab),
+    );
+    checks.check("gitlab: every issue has what GitLab documents", || {
+        gitlab(lab)
+    });
+    checks.check("sarif: Microsoft's validator finds no error", || sarif(lab));
+}
+
+fn pr(lab: &Lab) -> Result<()> {
+    let read = read(lab, "pr")?;
+    let html = read["html"].as_array().context("no list of markup")?;
+    let own = [
+        "<!-- mcptest: report -->",
+        "<details><summary>",
+        "</details>",
+    ];
+    ensure!(
+        html.iter().all(|markup| {
+            let markup = markup.as_str().unwrap_or_default();
+            own.iter().any(|known| markup.starts_with(known))
+        }),
+        "markup came through: {read}"
+    );
+    for kind in ["link_open", "image", "s_open", "em_open"] {
+        ensure!(
+            read["kinds"].get(kind).is_none(),
+            "{kind} came through: {read}"
+        );
+    }
+    Ok(())
+}
+
+fn tap(lab: &Lab) -> Result<()> {
+    let read = read(lab, "tap")?;
+    let wanted = [
+        (true, false),
+        (false, false),
+        (false, false),
+        (true, true),
+        (false, false),
+        (true, false),
+    ];
+    let points = read["points"].as_array().context("no points")?;
+    let found: Vec<(bool, bool)> = points
+        .iter()
+        .map(|point| (point["ok"] == true, point["skip"] == true))
+        .collect();
+    ensure!(found == wanted, "{read}");
+    ensure!(read["problems"] == json!([]), "not TAP: {read}");
+    ensure!(read["ok"] == false && read["fail"] == 3, "{read}");
+    Ok(())
+}
+
+fn ctrf(lab: &Lab) -> Result<()> {
+    let read = read(lab, "ctrf")?;
+    ensure!(read["valid"] == true, "{read}");
+    let summary = &read["summary"];
+    ensure!(
+        summary["tests"] == 6
+            && summary["passed"] == 2
+            && summary["failed"] == 3
+            && summary["other"] == 1,
+        "{read}"
+    );
+    Ok(())
+}
+
+fn openmetrics(lab: &Lab) -> Result<()> {
+    let read = read(lab, "openmetrics")?;
+    ensure!(read["mcptest_exit_code"][0]["value"] == 2.0, "{read}");
+    let tests = read["mcptest_test_passed"].as_array();
+    ensure!(tests.is_some_and(|tests| tests.len() == 6), "{read}");
+    Ok(())
+}
+
+fn gitlab(lab: &Lab) -> Result<()> {
+    let read = read(lab, "gitlab")?;
+    let wanted = json!({"severities": ["major", "major", "minor", "critical"], "distinct": true});
+    ensure!(read == wanted, "{read}");
+    Ok(())
+}
+
+fn sarif(lab: &Lab) -> Result<()> {
+    let read = read(lab, "sarif")?;
+    ensure!(
+        read["counts"] == json!({"error": 3, "warning": 1, "note": 0}),
+        "{read}"
+    );
+    let folder = lab.scratch("readers")?;
+    let judged = folder.join("judged.sarif");
+    let bin = parts::npm(&packages()?, &NODE_READERS)?;
+    let output = Command::new(bin.join("sarif-multitool"))
+        .arg("validate")
+        .arg(folder.join("sarif.sarif"))
+        .arg("--output")
+        .arg(&judged)
+        .args(["--log", "ForceOverwrite"])
+        .output()
+        .context("cannot run sarif-multitool")?;
+    let text = std::fs::read_to_string(&judged).with_context(|| {
+        format!(
+            "the validator wrote nothing: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )
+    })?;
+    let log: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))?;
+    let results = log["runs"][0]["results"].as_array().cloned();
+    let errors: Vec<Value> = results
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|result| result["level"] == "error")
+        .collect();
+    ensure!(errors.is_empty(), "{errors:#?}");
+    Ok(())
+}
+
+/// The folder of the readers on Node.
+fn packages() -> Result<std::path::PathBuf> {
+    Ok(workspace::target_directory()?.join("e2e/node-readers"))
 }
 
 fn junit(lab: &Lab) -> Result<()> {
@@ -70,18 +213,35 @@ fn markdown(lab: &Lab) -> Result<()> {
 
 /// Runs the suite with a reporter, and gives what the reader says about the file.
 fn read(lab: &Lab, reporter: &str) -> Result<Value> {
-    let file = lab.scratch("readers")?.join(reporter);
+    let extension = if reporter == "sarif" { ".sarif" } else { "" };
+    let file = lab
+        .scratch("readers")?
+        .join(format!("{reporter}{extension}"));
     let target = format!("--reporter={reporter}={}", file.display());
     // An error among the outcomes: could not run as asked.
     lab.run(&["run", SUITE, &target])?.expect_code(2)?;
-    let folder = workspace::target_directory()?.join("e2e/readers");
-    let python = parts::venv(&folder, &READERS)?.join("python");
-    let output = Command::new(&python)
-        .arg(workspace::root().join("xtask/src/e2e/readers.py"))
-        .arg(reporter)
-        .arg::<&Path>(&file)
-        .output()
-        .with_context(|| format!("cannot run {}", python.display()))?;
+    let output = match reporter {
+        "tap" | "ctrf" => {
+            parts::npm(&packages()?, &NODE_READERS)?;
+            Command::new("node")
+                .arg(workspace::root().join("xtask/src/e2e/readers.mjs"))
+                .arg(packages()?)
+                .arg(reporter)
+                .arg::<&Path>(&file)
+                .output()
+                .context("cannot run node")?
+        }
+        _ => {
+            let folder = workspace::target_directory()?.join("e2e/readers");
+            let python = parts::venv(&folder, &READERS)?.join("python");
+            Command::new(&python)
+                .arg(workspace::root().join("xtask/src/e2e/readers.py"))
+                .arg(reporter)
+                .arg::<&Path>(&file)
+                .output()
+                .with_context(|| format!("cannot run {}", python.display()))?
+        }
+    };
     ensure!(
         output.status.success(),
         "the reader failed: {}",

@@ -2,12 +2,24 @@
 
 use std::io::{self, Write};
 
+mod agent;
+mod ctrf;
+mod entries;
+mod github;
+mod gitlab;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod html;
 pub(crate) mod json;
 mod junit;
 mod markdown;
+mod ndjson;
+mod openmetrics;
+pub(crate) mod pr;
 pub(crate) mod pretty;
+mod sarif;
 mod table;
+mod tap;
 pub(crate) mod terminal;
 
 use crate::gate_meaning::GateMeaning;
@@ -30,7 +42,7 @@ pub struct Style {
 type Render = fn(&Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// Every reporter: its name, its purpose and its function.
-pub const REPORTERS: [(&str, &str, Render); 5] = [
+pub const REPORTERS: [(&str, &str, Render); 14] = [
     ("pretty", "for people", pretty::render),
     (
         "json",
@@ -51,6 +63,51 @@ pub const REPORTERS: [(&str, &str, Render); 5] = [
         "html",
         "one file with every run, figure and plot; works from disk",
         html::render,
+    ),
+    (
+        "github",
+        "workflow commands: GitHub shows what did not pass beside the suite file",
+        github::render,
+    ),
+    (
+        "tap",
+        "TAP 14: a test point per test and model, with YAML diagnostics",
+        tap::render,
+    ),
+    (
+        "ndjson",
+        "a JSON object per line: every run, every test, the verdict",
+        ndjson::render,
+    ),
+    (
+        "sarif",
+        "SARIF 2.1.0 for code scanning: what did not pass, at its suite file",
+        sarif::render,
+    ),
+    (
+        "gitlab",
+        "a code quality report of GitLab: what did not pass",
+        gitlab::render,
+    ),
+    (
+        "ctrf",
+        "the Common Test Report Format, for dashboards",
+        ctrf::render,
+    ),
+    (
+        "openmetrics",
+        "the figures as OpenMetrics text",
+        openmetrics::render,
+    ),
+    (
+        "agent",
+        "for a coding agent: verdict, failures and the commands that reproduce them, at most 4 kB",
+        agent::render,
+    ),
+    (
+        "pr",
+        "a pull-request comment that is updated in place, with failures folded",
+        pr::render,
     ),
 ];
 
