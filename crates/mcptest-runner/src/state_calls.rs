@@ -150,8 +150,8 @@ impl<'a> StateRun<'a> {
         entry.insert("stage".to_owned(), phase.name().into());
         entry.insert("is_error".to_owned(), failed.into());
         self.fixtures.push(Value::Object(entry));
-        let assertions = call.expect.iter().map(|expect| expect.apply(&seen, None));
-        let wrong = assertions.filter(Assertion::failed).next();
+        let mut assertions = call.expect.iter().map(|expect| expect.apply(&seen, None));
+        let wrong = assertions.find(Assertion::failed);
         let checked = match wrong {
             Some(wrong) => Err(fixture_error(failure(&wrong, &seen))),
             None => self.save(call, &seen),

@@ -2,6 +2,13 @@
 
 /// The reason why a call was rolled back, in the words of its error result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[cfg_attr(
+    not(feature = "database"),
+    allow(
+        dead_code,
+        reason = "a build without databases has no calls to roll back"
+    )
+)]
 pub(crate) enum CallFailure {
     /// The number of rows is not the expected one.
     #[error("expected {expected}, found {found}")]
