@@ -262,8 +262,8 @@ fn mode_names(opened: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Some agents end a turn normally with an error as their answer. Such a turn reports no tokens, and
-/// the agent is known for that; or it made no calls, and its text matches a rule of the agent.
+/// Some agents end a turn normally with an error as their answer. Such a turn reports no tokens,
+/// and the agent is known for that; or it made no calls, and its text matches a rule of the agent.
 fn error_as_answer(
     agent: &Agent,
     state: &SessionState<'_>,

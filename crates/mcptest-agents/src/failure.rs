@@ -132,7 +132,7 @@ pub(crate) fn kind_of_text(agent: &Agent, text: &str) -> Option<ErrorKind> {
         .map(|(_, kind)| *kind)
 }
 
-/// What to do about an error.
+/// The remedy for an error.
 fn remedy(agent: &Agent, kind: ErrorKind) -> String {
     match (kind, &agent.api_key_env) {
         (ErrorKind::Login, Some(variable)) => format!(

@@ -47,7 +47,7 @@ pub struct AgentFile {
     pub response: Option<ResponseFile>,
     /// The form of an HTTP agent's answer, if it is a stream.
     pub stream: Option<StreamFile>,
-    /// What the agent receives on its standard input, which is always closed afterwards. Default:
+    /// The content of the agent's standard input, which is always closed afterwards. Default:
     /// none.
     pub stdin: Option<StdinFile>,
     /// Variables of the agent's environment. One that is empty, or contains a value that is not
@@ -403,6 +403,9 @@ pub struct RuleFile {
     pub sum: bool,
     /// True for all strings, joined.
     pub join: bool,
+    /// True if a resumed session reports the value for all messages of the user so far. Otherwise
+    /// the values of the messages are added.
+    pub cumulative: bool,
 }
 
 /// The tokens of the events that match.
@@ -425,6 +428,9 @@ pub struct TokensFile {
     pub sum: bool,
     /// True if the input tokens include the cached ones. Default: false.
     pub input_includes_cached: bool,
+    /// True if a resumed session reports the tokens of all messages of the user so far. Otherwise
+    /// the tokens of the messages are added.
+    pub cumulative: bool,
 }
 
 /// The state of the servers, as an agent reports it.

@@ -2,8 +2,8 @@
 //!
 //! An agent is data ([`AgentFile`]): its command, environment and settings files with values of the
 //! run inserted, and rules that read answers, tokens, errors and the end of its work from its
-//! output. [`presets`] has such files for the agents that people use. [`Agent::resolve`] checks one,
-//! [`Room`] has the folders of a run, and [`run`] gives an [`AgentOutcome`].
+//! output. [`presets`] has such files for the agents that people use. [`Agent::resolve`] checks
+//! one, [`Room`] has the folders of a run, and [`run`] gives an [`AgentOutcome`].
 //!
 //! Calls of MCP tools are not read from the agent's output: the caller's recording proxies, which
 //! the agent starts or reaches as its servers ([`ServerLaunch`]), see them as they are.

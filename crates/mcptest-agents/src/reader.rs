@@ -32,7 +32,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) found: Found,
 }
 
-/// What the events contain.
+/// The content of the events.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     final_response: Observed,
@@ -148,7 +148,9 @@ impl<'a> Reader<'a> {
 
     /// The tokens of all messages.
     pub(crate) fn tokens(&self) -> Option<AgentTokens> {
+        let cumulative = self.output.tokens.as_ref().is_some_and(|it| it.cumulative);
         match (self.found.earlier_tokens, self.found.tokens) {
+            (Some(_), Some(last)) if cumulative => Some(last),
             (Some(earlier), Some(last)) => Some(earlier.plus(last)),
             (earlier, last) => earlier.or(last),
         }
@@ -356,8 +358,11 @@ impl<'a> Reader<'a> {
             cost => cost.as_f64(),
         });
         let earlier = self.found.earlier_cost;
+        let cumulative = self.output.cost.as_ref().is_some_and(|it| it.cumulative);
         match cost {
-            Some(cost) if earlier > 0.0 => Some(((cost + earlier) * 1e12).round() / 1e12),
+            Some(cost) if earlier > 0.0 && !cumulative => {
+                Some(((cost + earlier) * 1e12).round() / 1e12)
+            }
             None if earlier > 0.0 => Some(earlier),
             cost => cost,
         }
@@ -379,7 +384,7 @@ fn status_of(value: &Value) -> Option<u16> {
     }
 }
 
-/// The last JSON value of a text that may begin with other lines.
+/// The last JSON value of an output that may begin with other lines.
 fn last_json(text: &[u8]) -> Option<Value> {
     if let Ok(value) = serde_json::from_slice(text) {
         return Some(value);

@@ -38,6 +38,7 @@ pub(crate) struct Rule {
     pub(crate) status: Option<Target>,
     pub(crate) sum: bool,
     pub(crate) join: bool,
+    pub(crate) cumulative: bool,
 }
 
 /// The rule for tokens.
@@ -51,6 +52,7 @@ pub(crate) struct TokenRule {
     pub(crate) total: Option<Target>,
     pub(crate) sum: bool,
     pub(crate) input_includes_cached: bool,
+    pub(crate) cumulative: bool,
 }
 
 /// The rule for the states of servers.
@@ -136,6 +138,7 @@ impl RuleCompiler {
             status: self.optional(&format!("{at}/status"), file.status.as_deref()),
             sum: file.sum,
             join: file.join,
+            cumulative: file.cumulative,
         }
     }
 
@@ -163,6 +166,7 @@ impl RuleCompiler {
             total: self.optional(&format!("{at}/total"), file.total.as_deref()),
             sum: file.sum,
             input_includes_cached: file.input_includes_cached,
+            cumulative: file.cumulative,
         })
     }
 

@@ -59,6 +59,8 @@ pub struct IsolatedProcess {
     name: String,
     child: Child,
     tree: ProcessTree,
+    /// True if it had a stdin, whose end asks it to exit.
+    had_stdin: bool,
     exited: Option<ExitStatus>,
 }
 
@@ -114,6 +116,7 @@ impl IsolatedProcess {
             name: name.to_owned(),
             child,
             tree,
+            had_stdin: command.stdin,
             exited: None,
         };
         Ok((process, streams))
@@ -140,10 +143,12 @@ impl IsolatedProcess {
         self.exited
     }
 
-    /// Ends the process and everything that it started: waits, sends SIGTERM to all, waits, and
-    /// kills the rest. The caller has closed stdin.
+    /// Ends the process and everything that it started: waits if it had a stdin, which the caller
+    /// has closed, sends SIGTERM to all, waits, and kills the rest.
     pub async fn end(&mut self) {
-        let _ = timeout(EOF_GRACE, self.wait()).await;
+        if self.had_stdin {
+            let _ = timeout(EOF_GRACE, self.wait()).await;
+        }
         if !(self.exited.is_some() && self.all_gone_within(SERVER_GRACE).await) {
             self.tree.terminate_all();
             let _ = timeout(TERM_GRACE, async {

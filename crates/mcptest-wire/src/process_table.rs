@@ -159,7 +159,7 @@ fn has_ancestor(table: &BTreeMap<i32, Stat>, pid: i32, matches: impl Fn(i32) -> 
     false
 }
 
-/// What the table has about a process.
+/// The entry of a process in the table.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 struct Stat {

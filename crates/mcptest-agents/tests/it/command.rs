@@ -288,6 +288,15 @@ async fn further_messages_resume_the_session() {
     );
     assert_eq!(outcome.tokens.unwrap().output, Some(20));
     assert_eq!(outcome.cost_usd, Some(0.2));
+    // Some agents report the sum over the whole session.
+    let agent = crate::support::agent(&format!(
+        "{{command: {command}, output: {{format: jsonl, final: {{where: {{type: text}}, take: text}}, \
+         ended: {{where: {{type: end}}}}, session: {{where: {{type: start}}, take: id}}, \
+         cost: {{take: usd, cumulative: true}}, tokens: {{output: n, cumulative: true}}}}}}"
+    ));
+    let outcome = run_in(&room(), &agent, &["And tomorrow?"]).await;
+    assert_eq!(outcome.tokens.unwrap().output, Some(10));
+    assert_eq!(outcome.cost_usd, Some(0.1));
 }
 
 /// Runs at the same time do not see each other, and one that ends leaves the others alone.
