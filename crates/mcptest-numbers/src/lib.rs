@@ -1,8 +1,9 @@
-//! Exact arithmetic for figures: whole percents, ratios, confidence intervals, money and seeded
-//! order.
+//! Exact arithmetic for figures: whole percents, ratios, confidence intervals, comparisons of
+//! samples, money and seeded order.
 //!
 //! The same input gives the same bytes on every platform.
 
+pub mod comparison;
 pub mod percent;
 pub mod random;
 pub mod ratio;
