@@ -26,6 +26,7 @@ mod resolve;
 mod room;
 mod rules;
 mod run;
+mod stand_in;
 mod task;
 mod template;
 mod values;
@@ -37,6 +38,7 @@ pub use outcome::{AgentExit, AgentOutcome, AgentTokens, AgentTurn, BuiltinCall, 
 pub use presets::{Preset, preset, presets};
 pub use room::Room;
 pub use run::run;
+pub use stand_in::StandIn;
 pub use task::{AgentTask, NextTurn, ServerLaunch};
 
 #[cfg(test)]

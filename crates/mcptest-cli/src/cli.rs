@@ -1,5 +1,6 @@
 //! Definition of the command line: a file for each command.
 
+mod agents;
 mod cassette;
 mod completions;
 mod diff;
@@ -21,6 +22,7 @@ mod validate;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
+pub use agents::{AgentsArgs, AgentsCheckArgs, AgentsCommand, AgentsListArgs, AgentsShowArgs};
 pub use cassette::{
     CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, PruneArgs, RecordingArgs,
     ShowArgs, VerifyArgs, WhatToReplay,
@@ -117,6 +119,8 @@ pub enum Command {
     Mock(MockArgs),
     /// Relay between any MCP client and a server, record the calls, inject faults.
     Proxy(ProxyArgs),
+    /// List, show and check the agents that a suite can test.
+    Agents(AgentsArgs),
     /// Show, verify, prune, merge and compare recorded runs.
     Cassette(CassetteArgs),
     /// Print a completion script for a shell.

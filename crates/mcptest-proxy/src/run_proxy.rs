@@ -195,6 +195,13 @@ impl RunProxy {
         })
     }
 
+    /// The evidence so far.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        let connections = self.state.connections();
+        merge::observed(connections.iter().map(|one| one.shared.as_ref())).trace
+    }
+
     /// Ends all connections and servers, and returns the evidence.
     pub async fn finish(mut self) -> RunRecord {
         // A receiver that is gone has ended by itself.
@@ -354,9 +361,11 @@ async fn serve(
         }
         () = stopped => "the run ended",
     };
-    client.abort();
-    // An aborted task drops its end of the server's stdin only when it is next polled.
-    let _ = client.await;
+    if !client.is_finished() {
+        client.abort();
+        // An aborted task drops its end of the server's stdin only when it is next polled.
+        let _ = client.await;
+    }
     backend.stop().await;
     if !from_server.is_finished() {
         // The last output of the server still goes to the client.

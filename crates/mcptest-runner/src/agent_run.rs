@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use mcptest_agent::{AgentEvent, Model, Offer, Task};
+use mcptest_agents::Room;
 use mcptest_cassette::{ModelRole, RecordedCatalog};
-use mcptest_catalog::distractors::{PlannedRun, offer_order, plan_injection, refusal};
+use mcptest_catalog::distractors::{Distractors, PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_events::{AnswerTokens, Event};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::catalog::Tool;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::ask_judges;
 use crate::ask_reading;
 use crate::cassette_plans::RunCassette;
+use crate::external_run::external_run;
 use crate::run_context::{CaseRef, RunContext};
 use crate::run_state;
 use crate::sessions::{OpenSession, RunTools, Sessions, StartupTime};
@@ -29,6 +31,8 @@ pub(crate) struct AgentRun {
     /// The last stderr lines of servers with a failed call. They are for the report only: a
     /// recording does not keep them.
     pub stderr: Map<String, Value>,
+    /// The folders of an agent under test, if they may be kept.
+    pub room: Option<Room>,
 }
 
 /// Runs an agent once.
@@ -47,7 +51,22 @@ pub(crate) async fn agent_run(
         return AgentRun {
             trace: failed(error),
             stderr: Map::new(),
+            room: None,
         };
+    }
+    if let Some(under_test) = test.agent(case.model) {
+        let recordings = &context.agent_recordings;
+        if let Some(recorded) = recordings.recorded(case.test, case.model, case.run) {
+            return AgentRun {
+                trace: recorded.unwrap_or_else(failed),
+                stderr: Map::new(),
+                room: None,
+            };
+        }
+        let (mut run, stream) = Box::pin(external_run(context, case, test, under_test)).await;
+        ask(context, case, test, cassette, &mut run.trace).await;
+        run.trace = recordings.record(case.test, case.model, case.run, run.trace, &stream);
+        return run;
     }
     let mut tools = RunTools::new(
         FaultState::new(test.faults.as_slice(), test.detection_budget_ms),
@@ -90,14 +109,7 @@ pub(crate) async fn agent_run(
             let mut trace = run_state::until_stopped(test, stop, running).await;
             trace.distractors = distractors;
             run_state::look_after(test, cassette, &tools, &mut state, &mut trace).await;
-            if context.judges
-                && trace.error.is_none()
-                && test.expect.iter().any(|one| one.judge().is_some())
-            {
-                let seen = trace.observable().to_value();
-                trace.judgements =
-                    ask_judges::ask(context, case, cassette, &test.expect, &seen).await;
-            }
+            ask(context, case, test, cassette, &mut trace).await;
             if context.judges && trace.error.is_none() {
                 case.meter.reading.store(true, Ordering::Relaxed);
                 let asked = (test, &offer);
@@ -109,7 +121,26 @@ pub(crate) async fn agent_run(
     let stderr = tools.stderr(&trace, &case.meter.startup).await;
     run_state::clean_up(context, test, stop, &tools, &mut state, &mut trace).await;
     tools.release().await;
-    AgentRun { trace, stderr }
+    AgentRun {
+        trace,
+        stderr,
+        room: None,
+    }
+}
+
+/// Asks the judges of a test about a run that has its evidence.
+async fn ask(
+    context: &RunContext,
+    case: CaseRef<'_>,
+    test: &AgentTest,
+    cassette: &RunCassette,
+    trace: &mut Trace,
+) {
+    let is_judged = test.expect.iter().any(|one| one.judge().is_some());
+    if context.judges && trace.error.is_none() && is_judged {
+        let seen = trace.observable().to_value();
+        trace.judgements = ask_judges::ask(context, case, cassette, &test.expect, &seen).await;
+    }
 }
 
 /// Emits a step of the agent loop.
@@ -222,11 +253,7 @@ fn offer(
     let Some(block) = &test.distractors else {
         return Ok((offer, None));
     };
-    let schedule = block.schedule(&test.name, test.runs);
-    let planned = schedule
-        .get(run as usize - 1)
-        .copied()
-        .unwrap_or(PlannedRun { count: 0, seed: 0 });
+    let planned = planned_run(block, test, run);
     let fakes =
         plan_injection(block, &real, planned.count, planned.seed).map_err(|error| RunError {
             kind: ErrorKind::Protocol,
@@ -240,9 +267,16 @@ fn offer(
     Ok((offer, Some(ids)))
 }
 
+/// The distractors of a run: their number and their seed.
+pub(crate) fn planned_run(block: &Distractors, test: &AgentTest, run: u32) -> PlannedRun {
+    let schedule = block.schedule(&test.name, test.runs);
+    let planned = schedule.get(run as usize - 1).copied();
+    planned.unwrap_or(PlannedRun { count: 0, seed: 0 })
+}
+
 /// Checks a prompt that is declared name-free against the tools that are offered. The suite's
 /// loader knew only some of them.
-fn check_name_free(
+pub(crate) fn check_name_free(
     context: &RunContext,
     test: &AgentTest,
     run: u32,

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcptest_agent::Model;
 use mcptest_agent::budget::{AccountId, MeteredModel, SpendCaps, SpendLedger};
+use mcptest_agent::{Model, Usage};
 use mcptest_catalog::prices::{Price, Prices, Usd};
 use mcptest_events::RunSpend;
 use mcptest_suite::Suite;
@@ -179,6 +179,20 @@ impl SuiteBudget {
             &self.ledger,
             accounts,
         )))
+    }
+
+    /// Charges a run of an agent under test with the usage and cost that it reports.
+    pub fn charge_reported(
+        &self,
+        case: usize,
+        run: &RunMeter,
+        usage: Option<Usage>,
+        usd: Option<Usd>,
+    ) {
+        run.is_charged.store(true, Ordering::Relaxed);
+        let mut accounts = self.accounts(case).to_vec();
+        accounts.push(self.account_of(run));
+        self.ledger.charge_reported(&accounts, usage, usd);
     }
 
     /// The spending of a run; `None` if it asked no model.

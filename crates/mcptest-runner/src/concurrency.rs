@@ -56,8 +56,10 @@ impl ConcurrencyLimits {
         };
         let live = case.model.as_deref().is_some_and(is_live);
         match &suite.tests[case.test] {
+            // An agent under test is a process here, whatever its model.
             Test::Agent(test)
                 if live
+                    && test.agents.is_empty()
                     && !test
                         .servers
                         .iter()

@@ -5,7 +5,9 @@
 //! one cannot be judged differently. Each run is judged once, where it ends. Results leave as
 //! [events](mcptest_events::Event); nothing here knows how they are shown.
 
+mod agent_recordings;
 mod agent_run;
+mod agent_versions;
 mod ask_judges;
 mod ask_reading;
 mod budget;
@@ -14,6 +16,7 @@ mod cassette_plans;
 mod cassettes;
 mod concurrency;
 mod doctor;
+mod external_run;
 mod fail_fast;
 mod fixtures;
 mod models;
@@ -44,6 +47,7 @@ mod tool_list;
 mod tool_names;
 mod trace_file;
 mod verdicts;
+mod workspace_files;
 
 pub use budget::Budget;
 pub use cassettes::{

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use mcptest_agents::{KeepFile, Room};
 use mcptest_events::{Event, RunSpend};
 use mcptest_gate_api::GateOutcome;
 use mcptest_suite::suite::Test;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::trace::Trace;
-use mcptest_trace::verdict::{ErrorKind, RunError};
+use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::Value;
 
 use crate::agent_run::{AgentRun, agent_run};
@@ -56,6 +57,8 @@ impl JudgedRun {
 enum RunOutput {
     /// Nothing: an agent's run, or one that did not start.
     Nothing,
+    /// The folders of an agent under test, which may be kept.
+    Room(Box<Room>),
     /// The assertions of a direct call.
     Assertions(Vec<Assertion>),
     /// The tools that a server lists.
@@ -93,7 +96,7 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
         finished = work => finished,
     };
     let Finished {
-        trace,
+        mut trace,
         output,
         duration,
         ended,
@@ -119,7 +122,14 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
             )
         }
     };
+    let (output, room) = match output {
+        RunOutput::Room(room) => (RunOutput::Nothing, Some(room)),
+        other => (other, None),
+    };
     let (outcome, gate) = judge(&context.run, test, &trace, output);
+    if let Some(room) = room {
+        keep_room(context, run, *room, outcome.facts.verdict, &mut trace);
+    }
     // Before anything else can start: one failed run is a failed test, unless a gate decides about
     // the runs together.
     if one_run_decides(test) {
@@ -214,12 +224,20 @@ async fn make<'a>(
     };
     Ok(match context.test() {
         Test::Agent(test) => {
+            let mut output = RunOutput::Nothing;
             let trace = match shared.cassettes.run(case, run) {
                 Ok(cassette) => {
                     let ran = Box::pin(agent_run(shared, place, test, &cassette, stop));
-                    let AgentRun { trace, stderr } = ran.await;
+                    let AgentRun {
+                        trace,
+                        stderr,
+                        room,
+                    } = ran.await;
                     if run_state::is_interrupted(&trace) {
                         return Err(stop.received().await);
+                    }
+                    if let Some(room) = room {
+                        output = RunOutput::Room(Box::new(room));
                     }
                     let mut trace = Box::pin(cassette.finish(trace)).await;
                     if !stderr.is_empty() {
@@ -232,7 +250,7 @@ async fn make<'a>(
                     ..Trace::default()
                 },
             };
-            (trace, RunOutput::Nothing)
+            (trace, output)
         }
         Test::Tool(test) => {
             let called = tool_call(shared, place, test, stop).await?;
@@ -244,6 +262,27 @@ async fn make<'a>(
             (trace, RunOutput::Listed(listed))
         }
     })
+}
+
+/// Keeps the folders of an agent under test, as its `keep:` says.
+fn keep_room(context: &CaseContext, run: u32, room: Room, verdict: Verdict, trace: &mut Trace) {
+    let Test::Agent(test) = context.test() else {
+        return;
+    };
+    let label = context.case().model.as_deref().unwrap_or_default();
+    let keep = match test.agent(label).map(|one| one.agent.keep()) {
+        Some(KeepFile::Always) => true,
+        Some(KeepFile::Failed) => verdict != Verdict::Pass,
+        Some(KeepFile::Never) | None => false,
+    };
+    if keep {
+        let place = room.keep().display().to_string();
+        context.run.note(format!(
+            "{}: the agent's folders are kept in {place}",
+            context.case().row(run)
+        ));
+        trace.extra.insert("room", place);
+    }
 }
 
 /// Judges a run.
@@ -262,7 +301,7 @@ fn judge(
         (_, RunOutput::Assertions(assertions)) => {
             (RunOutcome::of_tool(&context, trace, assertions), None)
         }
-        (_, RunOutput::Nothing | RunOutput::Listed(_)) => {
+        (_, RunOutput::Nothing | RunOutput::Room(_) | RunOutput::Listed(_)) => {
             (RunOutcome::of_tool(&context, trace, Vec::new()), None)
         }
     }

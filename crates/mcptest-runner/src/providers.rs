@@ -83,7 +83,8 @@ pub fn built_in_providers() -> Vec<BuiltInProvider> {
 pub fn missing_keys(suite: &Suite) -> Vec<String> {
     let mut missing = BTreeMap::new();
     for test in suite.agent_tests() {
-        for model in test.models.iter().filter(|model| is_live(model)) {
+        let own_loop = test.models.iter().filter(|_| test.agents.is_empty());
+        for model in own_loop.filter(|model| is_live(model)) {
             let Some((name, _)) = provider_of(model, &|name| suite.providers.contains_key(name))
             else {
                 continue;

@@ -12,6 +12,8 @@ use mcptest_trace::verdict::{ErrorKind, Verdict};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_recordings::AgentRecordings;
+use crate::agent_versions::AgentVersions;
 use crate::budget::{Budget, SuiteBudget};
 use crate::case_context::{CaseContext, StopOnPanic};
 use crate::cassette_plans::CassettePlans;
@@ -80,6 +82,7 @@ pub async fn run(
     let mut cases = cases.to_vec();
     let is_complete = |index: usize| earlier.judgement(first_case + index).is_some();
     let cassettes = CassettePlans::open(&suite, &mut cases, &settings.cassettes, &is_complete);
+    let agent_recordings = AgentRecordings::open(&suite, &mut cases, &settings.cassettes);
     let emit = Arc::clone(&settings.emit);
     let note = Arc::new(move |text| emit(Event::Note { text }));
     let context = Arc::new(RunContext {
@@ -98,6 +101,8 @@ pub async fn run(
         replay_only: settings.cassettes.mode == CassetteMode::ReplayOnly,
         snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
         cassettes,
+        agent_recordings,
+        agent_versions: AgentVersions::default(),
         tool_names: NameChecks::default(),
         redactor: Arc::clone(&settings.cassettes.redactor),
         emit: Arc::clone(&settings.emit),
@@ -129,10 +134,11 @@ fn report_files(context: &RunContext) {
             file.display()
         ));
     }
-    for event in context.cassettes.finish() {
+    let agents = context.agent_recordings.finish();
+    for event in context.cassettes.finish().into_iter().chain(agents) {
         context.emit(event);
     }
-    let replayed = context.cassettes.replayed();
+    let replayed = context.cassettes.replayed() + context.agent_recordings.replayed();
     if replayed > 0 {
         context.note(format!(
             "from cassettes: {replayed} of the tests (`--live` runs without them)"

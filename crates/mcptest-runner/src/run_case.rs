@@ -188,6 +188,7 @@ async fn run_agent_case(context: &Arc<CaseContext>, test: &AgentTest) -> CaseRes
     let saved = complete.then(|| case.runs - made);
     if let Some(runs) = saved.filter(|runs| *runs > 0) {
         run.cassettes.decided(case, made);
+        run.agent_recordings.decided(case, made);
         let case = context.planned();
         run.emit(Event::RunsSaved { case, runs });
     }

@@ -12,6 +12,8 @@ use mcptest_suite::suite::{Replay, ScriptTurn};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
+use crate::agent_recordings::AgentRecordings;
+use crate::agent_versions::AgentVersions;
 use crate::budget::{RunMeter, SuiteBudget};
 use crate::cassette_plans::{CassettePlans, RunCassette};
 use crate::models::Models;
@@ -38,6 +40,10 @@ pub(crate) struct RunContext {
     /// True if no model is asked that costs money.
     pub replay_only: bool,
     pub cassettes: CassettePlans,
+    /// The recordings of agents under test.
+    pub agent_recordings: AgentRecordings,
+    /// The versions of agents under test.
+    pub agent_versions: AgentVersions,
     /// The comparisons of the suite's tool names with the listed tools.
     pub tool_names: NameChecks,
     pub redactor: Arc<Redactor>,

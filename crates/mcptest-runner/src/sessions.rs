@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mcptest_agent::{Future, ToolReply, Tools};
 use mcptest_protocol::query;
+use mcptest_proxy::ProxiedServer;
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
 use mcptest_trace::fault::{FaultState, Strike, timeout_text};
 use mcptest_trace::trace::Trace;
@@ -64,6 +65,8 @@ pub(crate) struct Sessions {
 struct Slot {
     server: Server,
     shared: Mutex<Shared>,
+    /// The tools that it lists, for agents that start it themselves.
+    listing: Mutex<Option<Result<Vec<Value>, RunError>>>,
 }
 
 #[derive(Default)]
@@ -119,6 +122,7 @@ impl Sessions {
                 let slot = Slot {
                     server: server.clone(),
                     shared: Mutex::default(),
+                    listing: Mutex::default(),
                 };
                 (name.clone(), slot)
             })
@@ -220,26 +224,8 @@ impl Sessions {
     }
 
     async fn connect(&self, name: &str, server: &Server, fresh: bool) -> Result<Session, RunError> {
-        let mut argv = server.argv.clone();
-        // This executable, even if it is not on PATH.
-        if let Some(first) = argv.first_mut().filter(|first| first.as_str() == "mcptest") {
-            *first = self.settings.this_program.to_string_lossy().into_owned();
-        }
-        let mut env = server.env.clone();
-        if is_mock(&server.argv) {
-            let token = self.query_token.to_string();
-            env.push((query::TOKEN_VARIABLE.to_owned(), token));
-        }
-        let command = ServerCommand {
-            argv,
-            env,
-            cwd: Some(server.cwd.clone()),
-        };
-        let call_timeout = self
-            .settings
-            .timeout
-            .or(server.timeout)
-            .unwrap_or(self.settings.suite_timeout);
+        let command = self.command(server);
+        let call_timeout = self.call_timeout(server);
         let options = ConnectOptions {
             lifecycle: match server.lifecycle {
                 Lifecycle::Auto => mcptest_wire::Lifecycle::Auto,
@@ -270,6 +256,70 @@ impl Sessions {
             users: Users::default(),
             query_token: Arc::clone(&self.query_token),
         })
+    }
+
+    /// The program that `mcptest` means as a server's command.
+    pub fn this_program(&self) -> &std::path::Path {
+        &self.settings.this_program
+    }
+
+    /// The tools that a server lists, requested once. A server that does not list them is not
+    /// asked again.
+    pub async fn listing_of(&self, name: &str) -> Result<Vec<Value>, RunError> {
+        let Some(slot) = self.slots.get(name) else {
+            return Err(unknown_server(name));
+        };
+        let mut listing = slot.listing.lock().await;
+        if let Some(listing) = &*listing {
+            return listing.clone();
+        }
+        let listed = match Box::pin(self.connect(name, &slot.server, true)).await {
+            Ok(session) => {
+                let listed = session.listing().await;
+                session.release().await;
+                listed
+            }
+            Err(error) => Err(error),
+        };
+        listing.insert(listed).clone()
+    }
+
+    /// A server for the proxies of a run, and the timeout of its calls.
+    pub fn proxied(&self, name: &str) -> Option<(ProxiedServer, Duration)> {
+        let server = &self.slots.get(name)?.server;
+        let target = match &server.http {
+            Some(http) => ProxiedServer::Http(HttpServer {
+                url: http.url.clone(),
+                headers: http.headers.clone(),
+            }),
+            None => ProxiedServer::Command(self.command(server)),
+        };
+        Some((target, self.call_timeout(server)))
+    }
+
+    fn command(&self, server: &Server) -> ServerCommand {
+        let mut argv = server.argv.clone();
+        // This executable, even if it is not on PATH.
+        if let Some(first) = argv.first_mut().filter(|first| first.as_str() == "mcptest") {
+            *first = self.settings.this_program.to_string_lossy().into_owned();
+        }
+        let mut env = server.env.clone();
+        if is_mock(&server.argv) {
+            let token = self.query_token.to_string();
+            env.push((query::TOKEN_VARIABLE.to_owned(), token));
+        }
+        ServerCommand {
+            argv,
+            env,
+            cwd: Some(server.cwd.clone()),
+        }
+    }
+
+    fn call_timeout(&self, server: &Server) -> Duration {
+        self.settings
+            .timeout
+            .or(server.timeout)
+            .unwrap_or(self.settings.suite_timeout)
     }
 
     /// Ends all shared servers.
@@ -499,10 +549,7 @@ impl Tools for RunTools<'_> {
                 return Ok(reply);
             }
             let Some(OpenSession { session, .. }) = self.sessions.get(server) else {
-                return Err(RunError {
-                    kind: ErrorKind::Transport,
-                    message: format!("unknown server `{server}`"),
-                });
+                return Err(unknown_server(server));
             };
             let mut reply = match session.call(tool, args, None).await {
                 Ok(outcome) => reply(&outcome),

@@ -5,6 +5,7 @@
 //! file of their own.
 
 mod agent_tests;
+mod agents_under_test;
 mod diagnostics;
 mod expressions;
 mod invalid_file;
@@ -173,11 +174,14 @@ impl<'a> Checker<'a> {
                 "agents" => {
                     for (index, agent) in part.file.agents.iter().enumerate() {
                         let at = format!("/agents/{index}");
+                        self.refers_to_no_entry(part, &at, &agent.0.fields);
                         if self.is_test_itself(&agent.0) {
                             self.agent_test(part, &at, &agent.0, None);
                         } else if self.options.purpose == Purpose::Run {
                             // The tests that refer to it may have the script.
-                            self.references(part, &at, &agent.0.fields, true);
+                            let fields = &agent.0.fields;
+                            let under_test = self.agents_under_test(part, &at, fields, None, &[]);
+                            self.references(part, &at, fields, true, !under_test.is_empty());
                         }
                     }
                 }

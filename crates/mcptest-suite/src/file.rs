@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value, json};
 
+pub use crate::agent_file::WrittenAgent;
 use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
 use crate::schema_table::GATE_BLOCKS;
@@ -73,8 +74,11 @@ pub struct AgentFields {
     pub description: Option<String>,
     /// The kind of test.
     pub r#type: Option<TestKind>,
-    /// The entry of `agents:` that this test runs. Keys of the test override those of the agent.
-    pub agent: Option<String>,
+    /// The agent under test, instead of a model in mcptest's own loop: a preset, a command, a
+    /// command that speaks ACP, or an address. With a list, the test runs once per agent. In
+    /// `tests:` also the name of an entry of `agents:` that this test runs; keys of the test
+    /// override those of the entry.
+    pub agent: Option<WrittenAgent>,
     /// Model ids; the test runs once per model.
     #[serde(alias = "model")]
     pub models: Option<OneOrMany>,
@@ -298,7 +302,7 @@ impl JsonSchema for AgentEntry {
         entry_schema(
             generator,
             "An agent: a test itself, or referred to by tests.",
-            &["agent", "type"],
+            &["type"],
         )
     }
 }

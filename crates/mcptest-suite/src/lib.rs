@@ -5,6 +5,7 @@
 //! refer to nothing, expressions that do not compile). The written form is in [`mod@file`], the
 //! checked one in [`suite`].
 
+mod agent_file;
 mod check;
 pub mod file;
 mod import;

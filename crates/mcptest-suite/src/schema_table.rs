@@ -10,7 +10,7 @@ pub(crate) static GATE_BLOCKS: &[&str] = &["equal_function_sets", "tool_selectio
 
 pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 0
-    Rule { expected: Some(B("a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 1 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("imports"), alias_of: None, rule: 2 }, Property { name: B("variables"), alias_of: None, rule: 4 }, Property { name: B("servers"), alias_of: None, rule: 5 }, Property { name: B("agents"), alias_of: None, rule: 19 }, Property { name: B("tests"), alias_of: None, rule: 123 }, Property { name: B("tools"), alias_of: None, rule: 126 }, Property { name: B("faults"), alias_of: None, rule: 135 }, Property { name: B("tool_quality"), alias_of: None, rule: 140 }, Property { name: B("budget"), alias_of: None, rule: 142 }, Property { name: B("providers"), alias_of: None, rule: 143 }, Property { name: B("prices"), alias_of: None, rule: 148 }, Property { name: B("run_options"), alias_of: None, rule: 150 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 1 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("imports"), alias_of: None, rule: 2 }, Property { name: B("variables"), alias_of: None, rule: 4 }, Property { name: B("servers"), alias_of: None, rule: 5 }, Property { name: B("agents"), alias_of: None, rule: 19 }, Property { name: B("tests"), alias_of: None, rule: 167 }, Property { name: B("tools"), alias_of: None, rule: 170 }, Property { name: B("faults"), alias_of: None, rule: 179 }, Property { name: B("tool_quality"), alias_of: None, rule: 184 }, Property { name: B("budget"), alias_of: None, rule: 186 }, Property { name: B("providers"), alias_of: None, rule: 187 }, Property { name: B("prices"), alias_of: None, rule: 192 }, Property { name: B("run_options"), alias_of: None, rule: 194 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 1
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), ..Keywords::NONE }) },
     // 2
@@ -50,271 +50,359 @@ pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 19
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(20), ..Keywords::NONE }) },
     // 20
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[27, 27, 27]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 21 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 51 }, Property { name: B("budget"), alias_of: None, rule: 57 }, Property { name: B("max_turns"), alias_of: None, rule: 61 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("setup"), alias_of: None, rule: 63 }, Property { name: B("after"), alias_of: None, rule: 63 }, Property { name: B("teardown"), alias_of: None, rule: 63 }, Property { name: B("script"), alias_of: None, rule: 67 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 74 }, Property { name: B("replay"), alias_of: None, rule: 76 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 77 }, Property { name: B("tool_selection"), alias_of: None, rule: 81 }, Property { name: B("distractors"), alias_of: None, rule: 83 }, Property { name: B("orchestration"), alias_of: None, rule: 92 }, Property { name: B("token_efficiency"), alias_of: None, rule: 93 }, Property { name: B("trajectory"), alias_of: None, rule: 95 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 105 }, Property { name: B("golden_path"), alias_of: None, rule: 110 }, Property { name: B("stability"), alias_of: None, rule: 92 }, Property { name: B("reliability"), alias_of: None, rule: 111 }, Property { name: B("recovery"), alias_of: None, rule: 112 }, Property { name: B("narrative"), alias_of: None, rule: 114 }, Property { name: B("tool_edges"), alias_of: None, rule: 119 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[30, 30, 30]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("agent"), alias_of: None, rule: 21 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 71 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 99 }, Property { name: B("budget"), alias_of: None, rule: 105 }, Property { name: B("max_turns"), alias_of: None, rule: 109 }, Property { name: B("max_tokens"), alias_of: None, rule: 108 }, Property { name: B("expect"), alias_of: None, rule: 110 }, Property { name: B("setup"), alias_of: None, rule: 111 }, Property { name: B("after"), alias_of: None, rule: 111 }, Property { name: B("teardown"), alias_of: None, rule: 111 }, Property { name: B("script"), alias_of: None, rule: 114 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 121 }, Property { name: B("replay"), alias_of: None, rule: 123 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 124 }, Property { name: B("tool_selection"), alias_of: None, rule: 128 }, Property { name: B("distractors"), alias_of: None, rule: 130 }, Property { name: B("orchestration"), alias_of: None, rule: 138 }, Property { name: B("token_efficiency"), alias_of: None, rule: 139 }, Property { name: B("trajectory"), alias_of: None, rule: 141 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 150 }, Property { name: B("golden_path"), alias_of: None, rule: 155 }, Property { name: B("stability"), alias_of: None, rule: 138 }, Property { name: B("reliability"), alias_of: None, rule: 156 }, Property { name: B("recovery"), alias_of: None, rule: 157 }, Property { name: B("narrative"), alias_of: None, rule: 159 }, Property { name: B("tool_edges"), alias_of: None, rule: 164 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
     // 21
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(22), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[22, 11])) },
     // 22
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 9 }, Property { name: B("when"), alias_of: None, rule: 23 }]), additional: Additional::Forbidden, required: B(&[B("say")]), ..Keywords::NONE }) },
+    Rule { expected: Some(B("an agent with `preset:`, `command:`, `acp:` or `url:`, a list of agents, or the name of an entry of `agents:`")), kind: RuleKind::AnyOf(B(&[9, 23, 70])) },
     // 23
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[24, 11])) },
+    Rule { expected: Some(B("an agent: a mapping with `preset:`, `command:`, `acp:` or `url:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("preset"), alias_of: None, rule: 1 }, Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("about"), alias_of: None, rule: 1 }, Property { name: B("version"), alias_of: None, rule: 24 }, Property { name: B("tested"), alias_of: None, rule: 1 }, Property { name: B("model"), alias_of: None, rule: 1 }, Property { name: B("command"), alias_of: None, rule: 25 }, Property { name: B("acp"), alias_of: None, rule: 25 }, Property { name: B("url"), alias_of: None, rule: 1 }, Property { name: B("method"), alias_of: None, rule: 1 }, Property { name: B("headers"), alias_of: None, rule: 29 }, Property { name: B("body"), alias_of: None, rule: 30 }, Property { name: B("response"), alias_of: None, rule: 31 }, Property { name: B("stream"), alias_of: None, rule: 46 }, Property { name: B("stdin"), alias_of: None, rule: 47 }, Property { name: B("env"), alias_of: None, rule: 12 }, Property { name: B("pass_env"), alias_of: None, rule: 2 }, Property { name: B("blocks"), alias_of: None, rule: 48 }, Property { name: B("files"), alias_of: None, rule: 29 }, Property { name: B("servers"), alias_of: None, rule: 50 }, Property { name: B("tools"), alias_of: None, rule: 52 }, Property { name: B("servers_by"), alias_of: None, rule: 54 }, Property { name: B("usage"), alias_of: None, rule: 55 }, Property { name: B("mode"), alias_of: None, rule: 1 }, Property { name: B("permissions"), alias_of: None, rule: 56 }, Property { name: B("workspace"), alias_of: None, rule: 1 }, Property { name: B("shared_cache"), alias_of: None, rule: 60 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("startup_timeout"), alias_of: None, rule: 14 }, Property { name: B("idle_timeout"), alias_of: None, rule: 14 }, Property { name: B("call_timeout"), alias_of: None, rule: 14 }, Property { name: B("keep"), alias_of: None, rule: 61 }, Property { name: B("output"), alias_of: None, rule: 62 }, Property { name: B("errors"), alias_of: None, rule: 67 }, Property { name: B("base_url"), alias_of: None, rule: 1 }, Property { name: B("api_key_env"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 24
-    Rule { expected: Some(B("`target:` with `matcher:`, or `<target>: <matcher>`")), kind: RuleKind::AnyOf(B(&[25, 47])) },
-    // 25
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("matcher"), alias_of: None, rule: 26 }]), additional: Additional::Forbidden, required: B(&[B("target"), B("matcher")]), ..Keywords::NONE }) },
-    // 26
-    Rule { expected: Some(B("a matcher, such as `exact: value`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 27 }, Property { name: B("contains"), alias_of: None, rule: 27 }, Property { name: B("icontains"), alias_of: None, rule: 27 }, Property { name: B("contains-all"), alias_of: None, rule: 28 }, Property { name: B("contains_all"), alias_of: Some(B("contains-all")), rule: 28 }, Property { name: B("contains-any"), alias_of: None, rule: 28 }, Property { name: B("contains_any"), alias_of: Some(B("contains-any")), rule: 28 }, Property { name: B("not"), alias_of: None, rule: 29 }, Property { name: B("any-of"), alias_of: None, rule: 30 }, Property { name: B("any_of"), alias_of: Some(B("any-of")), rule: 30 }, Property { name: B("all-of"), alias_of: None, rule: 30 }, Property { name: B("all_of"), alias_of: Some(B("all-of")), rule: 30 }, Property { name: B("any"), alias_of: None, rule: 29 }, Property { name: B("every"), alias_of: None, rule: 29 }, Property { name: B("none"), alias_of: None, rule: 29 }, Property { name: B("regex"), alias_of: None, rule: 3 }, Property { name: B("schema"), alias_of: None, rule: 31 }, Property { name: B("length"), alias_of: None, rule: 32 }, Property { name: B("type"), alias_of: None, rule: 36 }, Property { name: B("exists"), alias_of: None, rule: 37 }, Property { name: B(">="), alias_of: None, rule: 35 }, Property { name: B(">"), alias_of: None, rule: 35 }, Property { name: B("<="), alias_of: None, rule: 35 }, Property { name: B("<"), alias_of: None, rule: 35 }, Property { name: B("=="), alias_of: None, rule: 27 }, Property { name: B("!="), alias_of: None, rule: 27 }, Property { name: B("llm-judge"), alias_of: None, rule: 38 }, Property { name: B("llm-jury"), alias_of: None, rule: 42 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
-    // 27
-    Rule { expected: None, kind: RuleKind::Anything },
-    // 28
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), min_items: 1, ..Keywords::NONE }) },
-    // 29
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[26]), ..Keywords::NONE }) },
-    // 30
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(26), min_items: 1, ..Keywords::NONE }) },
-    // 31
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(72), ..Keywords::NONE }) },
-    // 32
-    Rule { expected: Some(B("a count, or comparisons such as `{\">=\": 1}`")), kind: RuleKind::AnyOf(B(&[33, 34])) },
-    // 33
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), ..Keywords::NONE }) },
-    // 34
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B(">="), alias_of: None, rule: 35 }, Property { name: B(">"), alias_of: None, rule: 35 }, Property { name: B("<="), alias_of: None, rule: 35 }, Property { name: B("<"), alias_of: None, rule: 35 }, Property { name: B("=="), alias_of: None, rule: 35 }, Property { name: B("!="), alias_of: None, rule: 35 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
-    // 35
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), ..Keywords::NONE }) },
-    // 36
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("string")), Literal::String(B("number")), Literal::String(B("integer")), Literal::String(B("boolean")), Literal::String(B("array")), Literal::String(B("object")), Literal::String(B("null"))])) },
-    // 37
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(8), ..Keywords::NONE }) },
-    // 38
-    Rule { expected: Some(B("`rubric:`, `threshold:` and `model:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 39 }, Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 40 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("model")]), ..Keywords::NONE }) },
-    // 39
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
-    // 40
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(41), ..Keywords::NONE }) },
-    // 41
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(4), ..Keywords::NONE }) },
-    // 42
-    Rule { expected: Some(B("`rubric:`, `threshold:` and `models:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 39 }, Property { name: B("models"), alias_of: None, rule: 43 }, Property { name: B("quorum"), alias_of: None, rule: 46 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("models")]), ..Keywords::NONE }) },
-    // 43
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(44), min_items: 1, ..Keywords::NONE }) },
-    // 44
-    Rule { expected: Some(B("a model id")), kind: RuleKind::AnyOf(B(&[9, 45])) },
-    // 45
-    Rule { expected: Some(B("`model:` with `script:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 40 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
-    // 46
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), ..Keywords::NONE }) },
-    // 47
-    Rule { expected: Some(B("one `<target>: <matcher>` pair")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 48 }, Property { name: B("matcher"), alias_of: None, rule: 48 }]), additional: Additional::Rule(49), key_count: (1, 1), ..Keywords::NONE }) },
-    // 48
-    Rule { expected: None, kind: RuleKind::Nothing },
-    // 49
-    Rule { expected: Some(B("a matcher, or a plain value that must be equal")), kind: RuleKind::AnyOf(B(&[26, 50])) },
-    // 50
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(30), ..Keywords::NONE }) },
-    // 51
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[52, 11])) },
-    // 52
-    Rule { expected: Some(B("a number of runs, or `{max: 30, stop: decided}`")), kind: RuleKind::AnyOf(B(&[53, 54])) },
-    // 53
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(100000.0), ..Keywords::NONE }) },
-    // 54
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max"), alias_of: None, rule: 55 }, Property { name: B("stop"), alias_of: None, rule: 56 }]), additional: Additional::Forbidden, required: B(&[B("max")]), ..Keywords::NONE }) },
-    // 55
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), maximum: Some(100000.0), ..Keywords::NONE }) },
-    // 56
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("decided")), Literal::Json(B("null"))])) },
-    // 57
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[58, 11])) },
-    // 58
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("usd"), alias_of: None, rule: 59 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 59
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1000000.0), ..Keywords::NONE }) },
-    // 60
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), ..Keywords::NONE }) },
-    // 61
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(10000.0), ..Keywords::NONE }) },
-    // 62
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(24), ..Keywords::NONE }) },
-    // 63
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(64), ..Keywords::NONE }) },
-    // 64
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("sql"), alias_of: None, rule: 9 }, Property { name: B("args"), alias_of: None, rule: 65 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("save"), alias_of: None, rule: 66 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 65
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(68), ..Keywords::NONE }) },
-    // 66
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(3), ..Keywords::NONE }) },
-    // 67
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(68), ..Keywords::NONE }) },
-    // 68
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(69), ..Keywords::NONE }) },
-    // 69
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 1 }, Property { name: B("calls"), alias_of: None, rule: 70 }, Property { name: B("usage"), alias_of: None, rule: 72 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 70
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(71), ..Keywords::NONE }) },
-    // 71
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 27 }, Property { name: B("caller"), alias_of: None, rule: 27 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
-    // 72
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[73, 11])) },
-    // 73
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input"), alias_of: None, rule: 33 }, Property { name: B("output"), alias_of: None, rule: 33 }]), additional: Additional::Forbidden, required: B(&[B("input"), B("output")]), ..Keywords::NONE }) },
-    // 74
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[75, 11])) },
-    // 75
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name_free"), alias_of: None, rule: 37 }, Property { name: B("strict"), alias_of: None, rule: 37 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 76
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("both")), Literal::String(B("model")), Literal::String(B("tools")), Literal::Json(B("null"))])) },
-    // 77
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 78 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
-    // 78
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(79), ..Keywords::NONE }) },
-    // 79
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("members"), alias_of: None, rule: 80 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("members")]), ..Keywords::NONE }) },
-    // 80
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(3), min_items: 1, ..Keywords::NONE }) },
-    // 81
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expected_tool"), alias_of: None, rule: 9 }, Property { name: B("min_selection_rate"), alias_of: None, rule: 39 }, Property { name: B("max_total_tokens"), alias_of: None, rule: 82 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Keywords::NONE }) },
-    // 82
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), ..Keywords::NONE }) },
-    // 83
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("count"), alias_of: None, rule: 84 }, Property { name: B("counts"), alias_of: None, rule: 85 }, Property { name: B("source"), alias_of: None, rule: 87 }, Property { name: B("correct"), alias_of: None, rule: 90 }, Property { name: B("complexity"), alias_of: None, rule: 91 }, Property { name: B("seed"), alias_of: None, rule: 82 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("source")]), ..Keywords::NONE }) },
-    // 84
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
-    // 85
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(86), min_items: 1, ..Keywords::NONE }) },
-    // 86
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
-    // 87
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 88 }, Property { name: B("of"), alias_of: None, rule: 89 }]), additional: Additional::Forbidden, required: B(&[B("from")]), ..Keywords::NONE }) },
-    // 88
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("catalog")), Literal::String(B("near_duplicate"))])) },
-    // 89
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(9), ..Keywords::NONE }) },
-    // 90
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(9), ..Keywords::NONE }) },
-    // 91
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("serial")), Literal::String(B("parallel")), Literal::Json(B("null"))])) },
-    // 92
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 93
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 94 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
-    // 94
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(79), min_items: 1, ..Keywords::NONE }) },
-    // 95
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mode"), alias_of: None, rule: 96 }, Property { name: B("calls"), alias_of: None, rule: 97 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
-    // 96
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("strict")), Literal::String(B("exact-sequence")), Literal::String(B("exact_sequence")), Literal::String(B("subsequence")), Literal::String(B("unordered")), Literal::String(B("superset")), Literal::String(B("subset")), Literal::String(B("exact_set")), Literal::String(B("exact-set"))])) },
-    // 97
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(98), ..Keywords::NONE }) },
-    // 98
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("args"), alias_of: None, rule: 99 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 104 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
-    // 99
-    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::AnyOf(B(&[100, 101, 102])) },
-    // 100
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("any"))])) },
-    // 101
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("ignore"))])) },
-    // 102
-    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 27 }, Property { name: B("subset"), alias_of: None, rule: 27 }, Property { name: B("partial"), alias_of: Some(B("subset")), rule: 27 }, Property { name: B("schema"), alias_of: None, rule: 31 }, Property { name: B("match"), alias_of: None, rule: 103 }, Property { name: B("ignore_keys"), alias_of: None, rule: 90 }, Property { name: B("defaults"), alias_of: None, rule: 37 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
-    // 103
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(49), ..Keywords::NONE }) },
-    // 104
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(12), ..Keywords::NONE }) },
-    // 105
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("dependencies"), alias_of: None, rule: 106 }, Property { name: B("order"), alias_of: None, rule: 108 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 106
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(107), ..Keywords::NONE }) },
-    // 107
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("producer"), alias_of: None, rule: 9 }, Property { name: B("consumer"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("producer"), B("consumer")]), ..Keywords::NONE }) },
-    // 108
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(109), ..Keywords::NONE }) },
-    // 109
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("first"), alias_of: None, rule: 9 }, Property { name: B("second"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("first"), B("second")]), ..Keywords::NONE }) },
-    // 110
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("calls"), alias_of: None, rule: 2 }, Property { name: B("penalize_extra_steps"), alias_of: None, rule: 37 }, Property { name: B("penalize_backtracks"), alias_of: None, rule: 37 }, Property { name: B("penalize_repeated_tools"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
-    // 111
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("k"), alias_of: None, rule: 60 }, Property { name: B("tolerate_failed_runs"), alias_of: None, rule: 37 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 112
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max_detection_ms"), alias_of: None, rule: 33 }, Property { name: B("max_recovery_ms"), alias_of: None, rule: 82 }, Property { name: B("require_clean_timeout"), alias_of: None, rule: 37 }, Property { name: B("accept"), alias_of: None, rule: 113 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, required: B(&[B("max_detection_ms")]), ..Keywords::NONE }) },
-    // 113
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("call")), Literal::String(B("answer"))])) },
-    // 114
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mutating_tools"), alias_of: None, rule: 2 }, Property { name: B("readonly_tools"), alias_of: None, rule: 2 }, Property { name: B("max_divergence_score"), alias_of: None, rule: 115 }, Property { name: B("llm_assisted"), alias_of: None, rule: 116 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 115
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(6), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
-    // 116
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[37, 117])) },
-    // 117
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 3 }, Property { name: B("script"), alias_of: None, rule: 118 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
-    // 118
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(41), ..Keywords::NONE }) },
-    // 119
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("allowed"), alias_of: None, rule: 120 }, Property { name: B("restricted"), alias_of: None, rule: 2 }, Property { name: B("delegation"), alias_of: None, rule: 121 }, Property { name: B("expect"), alias_of: None, rule: 62 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
-    // 120
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(3), ..Keywords::NONE }) },
+    // 25
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(26), ..Keywords::NONE }) },
+    // 26
+    Rule { expected: Some(B("a string, or a mapping with `when:` and `args:`")), kind: RuleKind::AnyOf(B(&[3, 27])) },
+    // 27
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("when"), alias_of: None, rule: 1 }, Property { name: B("unless"), alias_of: None, rule: 1 }, Property { name: B("each"), alias_of: None, rule: 28 }, Property { name: B("args"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 28
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("servers")), Literal::String(B("tools")), Literal::Json(B("null"))])) },
+    // 29
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(3), ..Keywords::NONE }) },
+    // 30
+    Rule { expected: None, kind: RuleKind::Anything },
+    // 31
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[32, 11])) },
+    // 32
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("final"), alias_of: None, rule: 33 }, Property { name: B("tokens"), alias_of: None, rule: 37 }, Property { name: B("cost"), alias_of: None, rule: 33 }, Property { name: B("error"), alias_of: None, rule: 33 }, Property { name: B("ended"), alias_of: None, rule: 39 }, Property { name: B("session"), alias_of: None, rule: 33 }, Property { name: B("calls"), alias_of: None, rule: 40 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 33
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[34, 11])) },
+    // 34
+    Rule { expected: Some(B("a path such as `output.text`, or a mapping with `take:`")), kind: RuleKind::AnyOf(B(&[3, 35])) },
+    // 35
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("unless"), alias_of: None, rule: 4 }, Property { name: B("after"), alias_of: None, rule: 4 }, Property { name: B("take"), alias_of: None, rule: 1 }, Property { name: B("status"), alias_of: None, rule: 1 }, Property { name: B("sum"), alias_of: None, rule: 36 }, Property { name: B("join"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 36
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(8), ..Keywords::NONE }) },
+    // 37
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[38, 11])) },
+    // 38
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("input"), alias_of: None, rule: 1 }, Property { name: B("output"), alias_of: None, rule: 1 }, Property { name: B("cached"), alias_of: None, rule: 1 }, Property { name: B("cache_write"), alias_of: None, rule: 1 }, Property { name: B("total"), alias_of: None, rule: 1 }, Property { name: B("sum"), alias_of: None, rule: 36 }, Property { name: B("input_includes_cached"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 39
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[35, 11])) },
+    // 40
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[41, 11])) },
+    // 41
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("call"), alias_of: None, rule: 42 }, Property { name: B("result"), alias_of: None, rule: 44 }, Property { name: B("mcp_prefix"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 42
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[43, 11])) },
+    // 43
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("each"), alias_of: None, rule: 1 }, Property { name: B("item"), alias_of: None, rule: 4 }, Property { name: B("id"), alias_of: None, rule: 1 }, Property { name: B("name"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("result"), alias_of: None, rule: 1 }, Property { name: B("failed"), alias_of: None, rule: 4 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 44
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[45, 11])) },
+    // 45
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("each"), alias_of: None, rule: 1 }, Property { name: B("item"), alias_of: None, rule: 4 }, Property { name: B("id"), alias_of: None, rule: 3 }, Property { name: B("result"), alias_of: None, rule: 1 }, Property { name: B("failed"), alias_of: None, rule: 4 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 46
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("sse")), Literal::Json(B("null"))])) },
+    // 47
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("none")), Literal::String(B("prompt")), Literal::Json(B("null"))])) },
+    // 48
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(49), ..Keywords::NONE }) },
+    // 49
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("when"), alias_of: None, rule: 1 }, Property { name: B("unless"), alias_of: None, rule: 1 }, Property { name: B("text"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 50
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[51, 11])) },
+    // 51
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("each"), alias_of: None, rule: 3 }, Property { name: B("each_http"), alias_of: None, rule: 1 }, Property { name: B("join"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 52
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[53, 11])) },
+    // 53
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("each"), alias_of: None, rule: 3 }, Property { name: B("all"), alias_of: None, rule: 3 }, Property { name: B("join"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 54
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("session")), Literal::String(B("files")), Literal::Json(B("null"))])) },
+    // 55
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("turn")), Literal::String(B("required")), Literal::String(B("partial")), Literal::Json(B("null"))])) },
+    // 56
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[57, 11])) },
+    // 57
+    Rule { expected: Some(B("`allow`, `reject`, or a list such as `[weather.get_weather]`")), kind: RuleKind::AnyOf(B(&[58, 59])) },
+    // 58
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("allow")), Literal::String(B("reject"))])) },
+    // 59
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(9), ..Keywords::NONE }) },
+    // 60
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(12), ..Keywords::NONE }) },
+    // 61
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("never")), Literal::String(B("failed")), Literal::String(B("always")), Literal::Json(B("null"))])) },
+    // 62
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[63, 11])) },
+    // 63
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("format"), alias_of: None, rule: 64 }, Property { name: B("final"), alias_of: None, rule: 33 }, Property { name: B("texts"), alias_of: None, rule: 33 }, Property { name: B("tokens"), alias_of: None, rule: 37 }, Property { name: B("cost"), alias_of: None, rule: 33 }, Property { name: B("stop"), alias_of: None, rule: 33 }, Property { name: B("error"), alias_of: None, rule: 33 }, Property { name: B("ended"), alias_of: None, rule: 39 }, Property { name: B("servers"), alias_of: None, rule: 65 }, Property { name: B("session"), alias_of: None, rule: 33 }, Property { name: B("calls"), alias_of: None, rule: 40 }, Property { name: B("file"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 64
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("jsonl")), Literal::String(B("json")), Literal::String(B("text")), Literal::Json(B("null"))])) },
+    // 65
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[66, 11])) },
+    // 66
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("take"), alias_of: None, rule: 3 }, Property { name: B("name"), alias_of: None, rule: 3 }, Property { name: B("status"), alias_of: None, rule: 3 }, Property { name: B("ok"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 67
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(68), ..Keywords::NONE }) },
+    // 68
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("match"), alias_of: None, rule: 3 }, Property { name: B("kind"), alias_of: None, rule: 69 }]), additional: Additional::Forbidden, required: B(&[B("match"), B("kind")]), ..Keywords::NONE }) },
+    // 69
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("not_started")), Literal::String(B("login")), Literal::String(B("rate_limit")), Literal::String(B("provider")), Literal::String(B("server_missing")), Literal::String(B("timeout")), Literal::String(B("crashed")), Literal::String(B("no_end"))])) },
+    // 70
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(23), min_items: 1, ..Keywords::NONE }) },
+    // 71
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(72), ..Keywords::NONE }) },
+    // 72
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 9 }, Property { name: B("when"), alias_of: None, rule: 73 }]), additional: Additional::Forbidden, required: B(&[B("say")]), ..Keywords::NONE }) },
+    // 73
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[74, 11])) },
+    // 74
+    Rule { expected: Some(B("`target:` with `matcher:`, or `<target>: <matcher>`")), kind: RuleKind::AnyOf(B(&[75, 95])) },
+    // 75
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("matcher"), alias_of: None, rule: 76 }]), additional: Additional::Forbidden, required: B(&[B("target"), B("matcher")]), ..Keywords::NONE }) },
+    // 76
+    Rule { expected: Some(B("a matcher, such as `exact: value`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 30 }, Property { name: B("contains"), alias_of: None, rule: 30 }, Property { name: B("icontains"), alias_of: None, rule: 30 }, Property { name: B("contains-all"), alias_of: None, rule: 77 }, Property { name: B("contains_all"), alias_of: Some(B("contains-all")), rule: 77 }, Property { name: B("contains-any"), alias_of: None, rule: 77 }, Property { name: B("contains_any"), alias_of: Some(B("contains-any")), rule: 77 }, Property { name: B("not"), alias_of: None, rule: 78 }, Property { name: B("any-of"), alias_of: None, rule: 79 }, Property { name: B("any_of"), alias_of: Some(B("any-of")), rule: 79 }, Property { name: B("all-of"), alias_of: None, rule: 79 }, Property { name: B("all_of"), alias_of: Some(B("all-of")), rule: 79 }, Property { name: B("any"), alias_of: None, rule: 78 }, Property { name: B("every"), alias_of: None, rule: 78 }, Property { name: B("none"), alias_of: None, rule: 78 }, Property { name: B("regex"), alias_of: None, rule: 3 }, Property { name: B("schema"), alias_of: None, rule: 80 }, Property { name: B("length"), alias_of: None, rule: 81 }, Property { name: B("type"), alias_of: None, rule: 85 }, Property { name: B("exists"), alias_of: None, rule: 36 }, Property { name: B(">="), alias_of: None, rule: 84 }, Property { name: B(">"), alias_of: None, rule: 84 }, Property { name: B("<="), alias_of: None, rule: 84 }, Property { name: B("<"), alias_of: None, rule: 84 }, Property { name: B("=="), alias_of: None, rule: 30 }, Property { name: B("!="), alias_of: None, rule: 30 }, Property { name: B("llm-judge"), alias_of: None, rule: 86 }, Property { name: B("llm-jury"), alias_of: None, rule: 90 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
+    // 77
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), min_items: 1, ..Keywords::NONE }) },
+    // 78
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[76]), ..Keywords::NONE }) },
+    // 79
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(76), min_items: 1, ..Keywords::NONE }) },
+    // 80
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(72), ..Keywords::NONE }) },
+    // 81
+    Rule { expected: Some(B("a count, or comparisons such as `{\">=\": 1}`")), kind: RuleKind::AnyOf(B(&[82, 83])) },
+    // 82
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), ..Keywords::NONE }) },
+    // 83
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B(">="), alias_of: None, rule: 84 }, Property { name: B(">"), alias_of: None, rule: 84 }, Property { name: B("<="), alias_of: None, rule: 84 }, Property { name: B("<"), alias_of: None, rule: 84 }, Property { name: B("=="), alias_of: None, rule: 84 }, Property { name: B("!="), alias_of: None, rule: 84 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
+    // 84
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), ..Keywords::NONE }) },
+    // 85
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("string")), Literal::String(B("number")), Literal::String(B("integer")), Literal::String(B("boolean")), Literal::String(B("array")), Literal::String(B("object")), Literal::String(B("null"))])) },
+    // 86
+    Rule { expected: Some(B("`rubric:`, `threshold:` and `model:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 87 }, Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 88 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("model")]), ..Keywords::NONE }) },
+    // 87
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
+    // 88
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(89), ..Keywords::NONE }) },
+    // 89
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(4), ..Keywords::NONE }) },
+    // 90
+    Rule { expected: Some(B("`rubric:`, `threshold:` and `models:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 87 }, Property { name: B("models"), alias_of: None, rule: 91 }, Property { name: B("quorum"), alias_of: None, rule: 94 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("models")]), ..Keywords::NONE }) },
+    // 91
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(92), min_items: 1, ..Keywords::NONE }) },
+    // 92
+    Rule { expected: Some(B("a model id")), kind: RuleKind::AnyOf(B(&[9, 93])) },
+    // 93
+    Rule { expected: Some(B("`model:` with `script:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 88 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
+    // 94
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), ..Keywords::NONE }) },
+    // 95
+    Rule { expected: Some(B("one `<target>: <matcher>` pair")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 96 }, Property { name: B("matcher"), alias_of: None, rule: 96 }]), additional: Additional::Rule(97), key_count: (1, 1), ..Keywords::NONE }) },
+    // 96
+    Rule { expected: None, kind: RuleKind::Nothing },
+    // 97
+    Rule { expected: Some(B("a matcher, or a plain value that must be equal")), kind: RuleKind::AnyOf(B(&[76, 98])) },
+    // 98
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(30), ..Keywords::NONE }) },
+    // 99
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[100, 11])) },
+    // 100
+    Rule { expected: Some(B("a number of runs, or `{max: 30, stop: decided}`")), kind: RuleKind::AnyOf(B(&[101, 102])) },
+    // 101
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(100000.0), ..Keywords::NONE }) },
+    // 102
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max"), alias_of: None, rule: 103 }, Property { name: B("stop"), alias_of: None, rule: 104 }]), additional: Additional::Forbidden, required: B(&[B("max")]), ..Keywords::NONE }) },
+    // 103
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), maximum: Some(100000.0), ..Keywords::NONE }) },
+    // 104
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("decided")), Literal::Json(B("null"))])) },
+    // 105
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[106, 11])) },
+    // 106
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("usd"), alias_of: None, rule: 107 }, Property { name: B("max_tokens"), alias_of: None, rule: 108 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 107
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1000000.0), ..Keywords::NONE }) },
+    // 108
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), ..Keywords::NONE }) },
+    // 109
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(10000.0), ..Keywords::NONE }) },
+    // 110
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(74), ..Keywords::NONE }) },
+    // 111
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(112), ..Keywords::NONE }) },
+    // 112
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("sql"), alias_of: None, rule: 9 }, Property { name: B("args"), alias_of: None, rule: 113 }, Property { name: B("expect"), alias_of: None, rule: 110 }, Property { name: B("save"), alias_of: None, rule: 29 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 113
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(68), ..Keywords::NONE }) },
+    // 114
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(115), ..Keywords::NONE }) },
+    // 115
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(116), ..Keywords::NONE }) },
+    // 116
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 1 }, Property { name: B("calls"), alias_of: None, rule: 117 }, Property { name: B("usage"), alias_of: None, rule: 119 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 117
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(118), ..Keywords::NONE }) },
+    // 118
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 30 }, Property { name: B("caller"), alias_of: None, rule: 30 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
+    // 119
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[120, 11])) },
+    // 120
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input"), alias_of: None, rule: 82 }, Property { name: B("output"), alias_of: None, rule: 82 }]), additional: Additional::Forbidden, required: B(&[B("input"), B("output")]), ..Keywords::NONE }) },
     // 121
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(122), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[122, 11])) },
     // 122
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 9 }, Property { name: B("to"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("from"), B("to")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name_free"), alias_of: None, rule: 36 }, Property { name: B("strict"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 123
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(124), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("both")), Literal::String(B("model")), Literal::String(B("tools")), Literal::Json(B("null"))])) },
     // 124
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[27, 27, 27]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("type"), alias_of: None, rule: 125 }, Property { name: B("agent"), alias_of: None, rule: 1 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 21 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 51 }, Property { name: B("budget"), alias_of: None, rule: 57 }, Property { name: B("max_turns"), alias_of: None, rule: 61 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("setup"), alias_of: None, rule: 63 }, Property { name: B("after"), alias_of: None, rule: 63 }, Property { name: B("teardown"), alias_of: None, rule: 63 }, Property { name: B("script"), alias_of: None, rule: 67 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 74 }, Property { name: B("replay"), alias_of: None, rule: 76 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 77 }, Property { name: B("tool_selection"), alias_of: None, rule: 81 }, Property { name: B("distractors"), alias_of: None, rule: 83 }, Property { name: B("orchestration"), alias_of: None, rule: 92 }, Property { name: B("token_efficiency"), alias_of: None, rule: 93 }, Property { name: B("trajectory"), alias_of: None, rule: 95 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 105 }, Property { name: B("golden_path"), alias_of: None, rule: 110 }, Property { name: B("stability"), alias_of: None, rule: 92 }, Property { name: B("reliability"), alias_of: None, rule: 111 }, Property { name: B("recovery"), alias_of: None, rule: 112 }, Property { name: B("narrative"), alias_of: None, rule: 114 }, Property { name: B("tool_edges"), alias_of: None, rule: 119 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 125 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
     // 125
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("agent")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(126), ..Keywords::NONE }) },
     // 126
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(127), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("members"), alias_of: None, rule: 127 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("members")]), ..Keywords::NONE }) },
     // 127
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 65 }, Property { name: B("expect"), alias_of: None, rule: 128 }, Property { name: B("snapshot"), alias_of: None, rule: 130 }, Property { name: B("setup"), alias_of: None, rule: 132 }, Property { name: B("teardown"), alias_of: None, rule: 132 }, Property { name: B("save"), alias_of: None, rule: 66 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 134 }, Property { name: B("serial"), alias_of: None, rule: 104 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server"), B("tool")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(3), min_items: 1, ..Keywords::NONE }) },
     // 128
-    Rule { expected: Some(B("a list of assertions, or a mapping with `assertions:`")), kind: RuleKind::AnyOf(B(&[62, 129])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expected_tool"), alias_of: None, rule: 9 }, Property { name: B("min_selection_rate"), alias_of: None, rule: 87 }, Property { name: B("max_total_tokens"), alias_of: None, rule: 129 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Keywords::NONE }) },
     // 129
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("assertions"), alias_of: None, rule: 62 }, Property { name: B("max_duration_ms"), alias_of: None, rule: 82 }, Property { name: B("max_response_tokens"), alias_of: None, rule: 82 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), ..Keywords::NONE }) },
     // 130
-    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ignore: [result.structuredContent.time]`")), kind: RuleKind::AnyOf(B(&[37, 131])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("count"), alias_of: None, rule: 131 }, Property { name: B("counts"), alias_of: None, rule: 132 }, Property { name: B("source"), alias_of: None, rule: 134 }, Property { name: B("correct"), alias_of: None, rule: 59 }, Property { name: B("complexity"), alias_of: None, rule: 137 }, Property { name: B("seed"), alias_of: None, rule: 129 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("source")]), ..Keywords::NONE }) },
     // 131
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("ignore"), alias_of: None, rule: 2 }, Property { name: B("name"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
     // 132
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(133), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(133), min_items: 1, ..Keywords::NONE }) },
     // 133
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 65 }, Property { name: B("save"), alias_of: None, rule: 66 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
     // 134
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("shared")), Literal::String(B("run")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 135 }, Property { name: B("of"), alias_of: None, rule: 136 }]), additional: Additional::Forbidden, required: B(&[B("from")]), ..Keywords::NONE }) },
     // 135
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(136), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("catalog")), Literal::String(B("near_duplicate"))])) },
     // 136
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("target"), alias_of: None, rule: 137 }, Property { name: B("kind"), alias_of: None, rule: 139 }, Property { name: B("delay_ms"), alias_of: None, rule: 82 }, Property { name: B("failures"), alias_of: None, rule: 60 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("target"), B("kind")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(9), ..Keywords::NONE }) },
     // 137
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 138 }, Property { name: B("server"), alias_of: None, rule: 138 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("serial")), Literal::String(B("parallel")), Literal::Json(B("null"))])) },
     // 138
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), min_length: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 139
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("hang")), Literal::String(B("wedged")), Literal::String(B("slow")), Literal::String(B("recover_after"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 140 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
     // 140
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(141), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(126), min_items: 1, ..Keywords::NONE }) },
     // 141
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("expect"), alias_of: None, rule: 62 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mode"), alias_of: None, rule: 142 }, Property { name: B("calls"), alias_of: None, rule: 143 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 36 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
     // 142
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("per_test_usd"), alias_of: None, rule: 59 }, Property { name: B("per_suite_usd"), alias_of: None, rule: 59 }, Property { name: B("max_tokens"), alias_of: None, rule: 60 }, Property { name: B("max_duration"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("strict")), Literal::String(B("exact-sequence")), Literal::String(B("exact_sequence")), Literal::String(B("subsequence")), Literal::String(B("unordered")), Literal::String(B("superset")), Literal::String(B("subset")), Literal::String(B("exact_set")), Literal::String(B("exact-set"))])) },
     // 143
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(144), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(144), ..Keywords::NONE }) },
     // 144
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("base_url"), alias_of: None, rule: 9 }, Property { name: B("api_key_env"), alias_of: None, rule: 9 }, Property { name: B("api"), alias_of: None, rule: 145 }, Property { name: B("headers"), alias_of: None, rule: 12 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("stream"), alias_of: None, rule: 104 }, Property { name: B("body"), alias_of: None, rule: 4 }, Property { name: B("max_concurrency"), alias_of: None, rule: 146 }, Property { name: B("retries"), alias_of: None, rule: 147 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("args"), alias_of: None, rule: 145 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 60 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
     // 145
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("anthropic")), Literal::String(B("openai_chat")), Literal::String(B("openai_responses")), Literal::String(B("gemini")), Literal::Json(B("null"))])) },
+    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::AnyOf(B(&[146, 147, 148])) },
     // 146
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(1024.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("any"))])) },
     // 147
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(100.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("ignore"))])) },
     // 148
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(149), ..Keywords::NONE }) },
+    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 30 }, Property { name: B("subset"), alias_of: None, rule: 30 }, Property { name: B("partial"), alias_of: Some(B("subset")), rule: 30 }, Property { name: B("schema"), alias_of: None, rule: 80 }, Property { name: B("match"), alias_of: None, rule: 149 }, Property { name: B("ignore_keys"), alias_of: None, rule: 59 }, Property { name: B("defaults"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
     // 149
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input_per_mtok"), alias_of: None, rule: 59 }, Property { name: B("output_per_mtok"), alias_of: None, rule: 59 }, Property { name: B("cached_input_per_mtok"), alias_of: None, rule: 59 }]), additional: Additional::Forbidden, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(97), ..Keywords::NONE }) },
     // 150
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("jobs"), alias_of: None, rule: 146 }, Property { name: B("no_evidence"), alias_of: None, rule: 151 }, Property { name: B("cassettes"), alias_of: None, rule: 9 }, Property { name: B("replay"), alias_of: None, rule: 76 }, Property { name: B("normalise"), alias_of: None, rule: 152 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("dependencies"), alias_of: None, rule: 151 }, Property { name: B("order"), alias_of: None, rule: 153 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 151
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("pass")), Literal::String(B("fail")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(152), ..Keywords::NONE }) },
     // 152
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(153), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("producer"), alias_of: None, rule: 9 }, Property { name: B("consumer"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("producer"), B("consumer")]), ..Keywords::NONE }) },
     // 153
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(154), ..Keywords::NONE }) },
+    // 154
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("first"), alias_of: None, rule: 9 }, Property { name: B("second"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("first"), B("second")]), ..Keywords::NONE }) },
+    // 155
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("calls"), alias_of: None, rule: 2 }, Property { name: B("penalize_extra_steps"), alias_of: None, rule: 36 }, Property { name: B("penalize_backtracks"), alias_of: None, rule: 36 }, Property { name: B("penalize_repeated_tools"), alias_of: None, rule: 36 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
+    // 156
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("k"), alias_of: None, rule: 108 }, Property { name: B("tolerate_failed_runs"), alias_of: None, rule: 36 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 157
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max_detection_ms"), alias_of: None, rule: 82 }, Property { name: B("max_recovery_ms"), alias_of: None, rule: 129 }, Property { name: B("require_clean_timeout"), alias_of: None, rule: 36 }, Property { name: B("accept"), alias_of: None, rule: 158 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("max_detection_ms")]), ..Keywords::NONE }) },
+    // 158
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("call")), Literal::String(B("answer"))])) },
+    // 159
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mutating_tools"), alias_of: None, rule: 2 }, Property { name: B("readonly_tools"), alias_of: None, rule: 2 }, Property { name: B("max_divergence_score"), alias_of: None, rule: 160 }, Property { name: B("llm_assisted"), alias_of: None, rule: 161 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 160
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(6), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
+    // 161
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[36, 162])) },
+    // 162
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 3 }, Property { name: B("script"), alias_of: None, rule: 163 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
+    // 163
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(89), ..Keywords::NONE }) },
+    // 164
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("allowed"), alias_of: None, rule: 24 }, Property { name: B("restricted"), alias_of: None, rule: 2 }, Property { name: B("delegation"), alias_of: None, rule: 165 }, Property { name: B("expect"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 165
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(166), ..Keywords::NONE }) },
+    // 166
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 9 }, Property { name: B("to"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("from"), B("to")]), ..Keywords::NONE }) },
+    // 167
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(168), ..Keywords::NONE }) },
+    // 168
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[30, 30, 30]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("type"), alias_of: None, rule: 169 }, Property { name: B("agent"), alias_of: None, rule: 21 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 71 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 99 }, Property { name: B("budget"), alias_of: None, rule: 105 }, Property { name: B("max_turns"), alias_of: None, rule: 109 }, Property { name: B("max_tokens"), alias_of: None, rule: 108 }, Property { name: B("expect"), alias_of: None, rule: 110 }, Property { name: B("setup"), alias_of: None, rule: 111 }, Property { name: B("after"), alias_of: None, rule: 111 }, Property { name: B("teardown"), alias_of: None, rule: 111 }, Property { name: B("script"), alias_of: None, rule: 114 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 121 }, Property { name: B("replay"), alias_of: None, rule: 123 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 124 }, Property { name: B("tool_selection"), alias_of: None, rule: 128 }, Property { name: B("distractors"), alias_of: None, rule: 130 }, Property { name: B("orchestration"), alias_of: None, rule: 138 }, Property { name: B("token_efficiency"), alias_of: None, rule: 139 }, Property { name: B("trajectory"), alias_of: None, rule: 141 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 150 }, Property { name: B("golden_path"), alias_of: None, rule: 155 }, Property { name: B("stability"), alias_of: None, rule: 138 }, Property { name: B("reliability"), alias_of: None, rule: 156 }, Property { name: B("recovery"), alias_of: None, rule: 157 }, Property { name: B("narrative"), alias_of: None, rule: 159 }, Property { name: B("tool_edges"), alias_of: None, rule: 164 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    // 169
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("agent")), Literal::Json(B("null"))])) },
+    // 170
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(171), ..Keywords::NONE }) },
+    // 171
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 113 }, Property { name: B("expect"), alias_of: None, rule: 172 }, Property { name: B("snapshot"), alias_of: None, rule: 174 }, Property { name: B("setup"), alias_of: None, rule: 176 }, Property { name: B("teardown"), alias_of: None, rule: 176 }, Property { name: B("save"), alias_of: None, rule: 29 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 178 }, Property { name: B("serial"), alias_of: None, rule: 60 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server"), B("tool")]), ..Keywords::NONE }) },
+    // 172
+    Rule { expected: Some(B("a list of assertions, or a mapping with `assertions:`")), kind: RuleKind::AnyOf(B(&[110, 173])) },
+    // 173
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("assertions"), alias_of: None, rule: 110 }, Property { name: B("max_duration_ms"), alias_of: None, rule: 129 }, Property { name: B("max_response_tokens"), alias_of: None, rule: 129 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 174
+    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ignore: [result.structuredContent.time]`")), kind: RuleKind::AnyOf(B(&[36, 175])) },
+    // 175
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("ignore"), alias_of: None, rule: 2 }, Property { name: B("name"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 176
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(177), ..Keywords::NONE }) },
+    // 177
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 113 }, Property { name: B("save"), alias_of: None, rule: 29 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
+    // 178
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("shared")), Literal::String(B("run")), Literal::Json(B("null"))])) },
+    // 179
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(180), ..Keywords::NONE }) },
+    // 180
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("target"), alias_of: None, rule: 181 }, Property { name: B("kind"), alias_of: None, rule: 183 }, Property { name: B("delay_ms"), alias_of: None, rule: 129 }, Property { name: B("failures"), alias_of: None, rule: 108 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("target"), B("kind")]), ..Keywords::NONE }) },
+    // 181
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 182 }, Property { name: B("server"), alias_of: None, rule: 182 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 182
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), min_length: 1, ..Keywords::NONE }) },
+    // 183
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("hang")), Literal::String(B("wedged")), Literal::String(B("slow")), Literal::String(B("recover_after"))])) },
+    // 184
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(185), ..Keywords::NONE }) },
+    // 185
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("expect"), alias_of: None, rule: 110 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
+    // 186
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("per_test_usd"), alias_of: None, rule: 107 }, Property { name: B("per_suite_usd"), alias_of: None, rule: 107 }, Property { name: B("max_tokens"), alias_of: None, rule: 108 }, Property { name: B("max_duration"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 187
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(188), ..Keywords::NONE }) },
+    // 188
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("base_url"), alias_of: None, rule: 9 }, Property { name: B("api_key_env"), alias_of: None, rule: 9 }, Property { name: B("api"), alias_of: None, rule: 189 }, Property { name: B("headers"), alias_of: None, rule: 12 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("stream"), alias_of: None, rule: 60 }, Property { name: B("body"), alias_of: None, rule: 4 }, Property { name: B("max_concurrency"), alias_of: None, rule: 190 }, Property { name: B("retries"), alias_of: None, rule: 191 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 189
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("anthropic")), Literal::String(B("openai_chat")), Literal::String(B("openai_responses")), Literal::String(B("gemini")), Literal::Json(B("null"))])) },
+    // 190
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(1024.0), ..Keywords::NONE }) },
+    // 191
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(100.0), ..Keywords::NONE }) },
+    // 192
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(193), ..Keywords::NONE }) },
+    // 193
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input_per_mtok"), alias_of: None, rule: 107 }, Property { name: B("output_per_mtok"), alias_of: None, rule: 107 }, Property { name: B("cached_input_per_mtok"), alias_of: None, rule: 107 }]), additional: Additional::Forbidden, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Keywords::NONE }) },
+    // 194
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("jobs"), alias_of: None, rule: 190 }, Property { name: B("no_evidence"), alias_of: None, rule: 195 }, Property { name: B("cassettes"), alias_of: None, rule: 9 }, Property { name: B("replay"), alias_of: None, rule: 123 }, Property { name: B("normalise"), alias_of: None, rule: 196 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    // 195
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("pass")), Literal::String(B("fail")), Literal::Json(B("null"))])) },
+    // 196
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(197), ..Keywords::NONE }) },
+    // 197
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 3 }, Property { name: B("pattern"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("pattern")]), ..Keywords::NONE }) },
 ]));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mcptest_agents::Agent;
 use mcptest_catalog::discovery::Discovery;
 use mcptest_catalog::distractors::Distractors;
 use mcptest_catalog::prices::Prices;
@@ -16,6 +17,7 @@ use mcptest_trace::snapshot::Snapshot;
 use mcptest_trace::target::Target;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::user_turn::UserTurn;
+use serde_json::Value;
 
 pub use crate::file::{
     IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall,
@@ -80,7 +82,10 @@ impl Suite {
         let mut names: BTreeSet<&str> = self.servers.keys().map(String::as_str).collect();
         for test in &self.tests {
             match test {
-                Test::Agent(test) => names.extend(test.all_servers()),
+                Test::Agent(test) => {
+                    names.extend(test.all_servers());
+                    names.extend((!test.agents.is_empty()).then_some(BUILTIN_SERVER));
+                }
                 Test::Tool(test) => names.extend(test.called_servers()),
                 Test::ToolQuality(test) => names.extend([test.server.as_str()]),
             }
@@ -198,14 +203,42 @@ impl Test {
     }
 }
 
+/// An agent under test.
+#[derive(Debug, Clone)]
+pub struct AgentUnderTest {
+    /// Its name in reports, with the model if the suite names one.
+    pub label: String,
+    /// The agent.
+    pub agent: Agent,
+    /// The agent as written.
+    pub definition: Value,
+    /// The folder that is copied to its working directory.
+    pub workspace: Option<PathBuf>,
+    /// The variables of the environment that it reads, as far as they are set.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl AgentTest {
+    /// The agent under test with this label.
+    #[must_use]
+    pub fn agent(&self, label: &str) -> Option<&AgentUnderTest> {
+        self.agents.iter().find(|agent| agent.label == label)
+    }
+}
+
+/// The server name in traces of tools that an agent under test has by itself, such as its shell.
+pub const BUILTIN_SERVER: &str = "agent";
+
 /// An agent test.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentTest {
     /// The name.
     pub name: String,
-    /// Model ids; empty only in a suite loaded for scoring.
+    /// Model ids, or the labels of its agents under test; empty only in a suite loaded for scoring.
     pub models: Vec<String>,
+    /// The agents under test, if it does not run a model in mcptest's own loop.
+    pub agents: Vec<AgentUnderTest>,
     /// The servers whose tools are offered.
     pub servers: Vec<String>,
     /// The task; empty only in a suite loaded for scoring.

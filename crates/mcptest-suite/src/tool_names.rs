@@ -12,7 +12,7 @@ use mcptest_trace::tool_id::{self, KnownServers};
 use mcptest_yaml::{Diagnostic, Severity, suggest};
 
 pub use crate::named_tool::NamedTool;
-use crate::suite::AgentTest;
+use crate::suite::{AgentTest, BUILTIN_SERVER};
 
 /// The largest number of offered tools in a message.
 const MAX_OFFERED: usize = 8;
@@ -143,6 +143,7 @@ impl AgentTest {
                 self.distractors.is_some() || named.concerns(server, servers)
             });
             listed
+                && !self.is_of_agent(named)
                 && !offered
                     .iter()
                     .any(|(server, name)| named.means(*server, name, servers))
@@ -154,6 +155,15 @@ impl AgentTest {
             .filter(|(_, named)| is_unknown(named))
             .map(|(index, named)| UnknownTool::new(named, index, &offered))
             .collect()
+    }
+
+    /// Returns true if a name means a tool that an agent under test has by itself. These are not
+    /// listed by any server.
+    fn is_of_agent(&self, named: &NamedTool) -> bool {
+        let tool = &named.reference;
+        let full_id = tool_id::full_id(tool.server.as_deref(), &tool.name);
+        let server = full_id.split_once('.').map(|(server, _)| server);
+        !self.agents.is_empty() && server == Some(BUILTIN_SERVER)
     }
 
     /// The distractors of all runs.

@@ -5,6 +5,7 @@
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 
 mod agents;
+mod agents_under_test;
 mod catalogs;
 mod conformance;
 pub mod html;
@@ -47,6 +48,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     html::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
+    agents_under_test::run(&lab, &mut checks);
     producers::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
     kills::run(&lab, &mut checks);

@@ -26,6 +26,13 @@ const AGENTS: [&str; 4] = [
     "opencode-ai@1.18.33",
 ];
 
+/// Further agents, and adapters that let agents speak ACP.
+const MORE_AGENTS: [&str; 3] = [
+    "@agentclientprotocol/claude-agent-acp@0.99.1",
+    "@agentclientprotocol/codex-acp@2.6.0",
+    "@github/copilot@1.0.102",
+];
+
 /// SDKs for agents, and instrumentations of them.
 const LANGGRAPH: [&str; 4] = [
     "langgraph==1.2.22",
@@ -118,6 +125,11 @@ impl Parts {
     /// The programs of the agents.
     pub fn agents_bin(&self) -> Result<PathBuf> {
         self.npm_with_scripts("agents", &AGENTS)
+    }
+
+    /// The programs of further agents and of adapters for ACP.
+    pub fn more_agents_bin(&self) -> Result<PathBuf> {
+        self.npm_with_scripts("more-agents", &MORE_AGENTS)
     }
 
     /// The interpreter that has LangGraph.

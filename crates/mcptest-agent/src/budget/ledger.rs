@@ -136,6 +136,30 @@ impl SpendLedger {
         }
     }
 
+    /// Charges accounts for a run of an agent that reports its own usage and cost, and stops those
+    /// that have reached a cap.
+    pub fn charge_reported(&self, ids: &[AccountId], usage: Option<Usage>, usd: Option<Usd>) {
+        let amount = Amount {
+            usd: usd.unwrap_or_default(),
+            tokens: usage.map_or(0, |usage| usage.input.saturating_add(usage.output)),
+        };
+        let mut accounts = self.accounts();
+        for id in ids {
+            let Some(account) = accounts.get_mut(id.0) else {
+                continue;
+            };
+            account.charged = account.charged.plus(amount);
+            let totals = &mut account.totals;
+            totals.requests += 1;
+            totals.without_usage += u64::from(usage.is_none());
+            totals.without_price += u64::from(usd.is_none());
+            totals.usage = totals.usage.plus(usage.unwrap_or_default());
+            totals.usd = totals.usd.plus(amount.usd);
+        }
+        drop(accounts);
+        self.stop_if_spent(ids);
+    }
+
     /// Stops those of the accounts that have reached a cap.
     pub fn stop_if_spent(&self, ids: &[AccountId]) {
         let mut accounts = self.accounts();

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod agents;
 mod cassette;
 mod completions;
 mod diff;
@@ -48,6 +49,7 @@ pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
         Command::Schema(args) => Ok(schema::schema(args, gates, &output)),
         Command::Mock(args) => mock::mock(args),
         Command::Proxy(args) => proxy::proxy(args),
+        Command::Agents(args) => agents::agents(args, &output),
         Command::Cassette(args) => cassette::cassette(args, gates, &output),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
     };

@@ -8,12 +8,17 @@ use serde_json::Value;
 
 use super::diagnostics::{item_place, key_error, no_script, unknown_name};
 use super::{Checker, SCRIPTED};
-use crate::file::{AgentFields, Entry};
+use crate::file::{AgentFields, Entry, WrittenAgent};
 use crate::import::Part;
 use crate::options::Purpose;
 use crate::suite::{AgentTest, Test, user_text};
 
 const DEFAULT_MAX_TURNS: u32 = 10;
+
+/// Returns true if an entry has agents under test.
+fn has_agent(fields: &AgentFields) -> bool {
+    matches!(&fields.agent, Some(WrittenAgent::UnderTest(_)))
+}
 
 impl<'a> Checker<'a> {
     /// The faults that a test injects. An unknown one is an error whatever the purpose.
@@ -109,19 +114,20 @@ impl<'a> Checker<'a> {
             .parts
             .iter()
             .flat_map(|part| &part.file.tests)
-            .any(|test| test.0.fields.agent.is_some() && test.0.fields.agent == entry.fields.name);
+            .filter_map(|test| test.0.fields.agent.as_ref()?.entry())
+            .any(|name| Some(name) == entry.fields.name.as_deref());
         judged || !referred_to
     }
 
     pub(super) fn referring_test(&mut self, part: &'a Part, at: &str, entry: &Entry) {
         let mut base = None;
-        if let Some(wanted) = &entry.fields.agent {
+        if let Some(wanted) = entry.fields.agent.as_ref().and_then(WrittenAgent::entry) {
             base = self
                 .parts
                 .iter()
                 .flat_map(|part| &part.file.agents)
                 .map(|agent| &agent.0.fields)
-                .find(|agent| agent.name.as_ref() == Some(wanted));
+                .find(|agent| agent.name.as_deref() == Some(wanted));
             if base.is_none() && self.options.purpose == Purpose::Run {
                 let known: Vec<&str> = self
                     .parts
@@ -155,7 +161,12 @@ impl<'a> Checker<'a> {
         self.name(part, at, &name);
         let run = self.options.purpose == Purpose::Run;
         // Keys of the test override those of its agent.
-        let models = self.models_of(own, base);
+        let mut models = self.models_of(own, base);
+        let agents = self.agents_under_test(part, at, own, base, &models);
+        let is_external = has_agent(own) || base.is_some_and(has_agent);
+        if is_external {
+            models = agents.iter().map(|agent| agent.label.clone()).collect();
+        }
         let servers = own
             .servers
             .as_ref()
@@ -165,8 +176,8 @@ impl<'a> Checker<'a> {
         let script = own.script.as_ref().or_else(|| base?.script.as_ref());
         if run {
             let missing: Vec<&str> = [
-                ("model", models.is_empty()),
-                ("servers", servers.is_empty()),
+                ("model", models.is_empty() && !is_external),
+                ("servers", servers.is_empty() && !is_external),
                 ("prompt", prompt.is_none()),
             ]
             .iter()
@@ -190,7 +201,7 @@ impl<'a> Checker<'a> {
                     ),
                 );
             }
-            self.references(part, at, own, script.is_some());
+            self.references(part, at, own, script.is_some(), is_external);
             let no_script_to_play =
                 models.iter().any(|model| model == SCRIPTED) && script.is_none();
             if no_script_to_play && !self.options.models.is_empty() {
@@ -207,6 +218,7 @@ impl<'a> Checker<'a> {
         );
         let turns = self.turns(part, at, own);
         let state = self.state(part, at, own, &servers);
+        self.can_continue(part, at, &agents, !turns.is_empty());
         let runs = own.runs.or_else(|| base?.runs);
         let context = LoadContext {
             to_run: run,
@@ -241,7 +253,7 @@ impl<'a> Checker<'a> {
         let tolerates_failed_runs =
             written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
         let stops_when_decided = self.stops_when_decided(part, at, runs, &gates);
-        let budget = self.test_budget(part, at, own, base);
+        let budget = self.test_budget(part, at, own, base, is_external);
         let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
         self.judges(part, &format!("{at}/expect"), &own.expect, in_dollars);
         for gate in &gates {
@@ -262,6 +274,7 @@ impl<'a> Checker<'a> {
             replay: own.replay.or_else(|| base?.replay),
             name,
             models,
+            agents,
             servers,
             prompt: prompt.cloned().unwrap_or_default(),
             turns,
@@ -292,6 +305,7 @@ impl<'a> Checker<'a> {
         at: &str,
         own: &AgentFields,
         has_script: bool,
+        is_external: bool,
     ) {
         for (index, server) in own
             .servers
@@ -307,7 +321,9 @@ impl<'a> Checker<'a> {
                 ));
             }
         }
-        for (index, model) in own.models.iter().flat_map(|models| &models.0).enumerate() {
+        // An agent under test knows its models itself.
+        let models = own.models.as_ref().filter(|_| !is_external);
+        for (index, model) in models.iter().flat_map(|models| &models.0).enumerate() {
             let place = item_place(part, at, &["models", "model"], index);
             if let Err(error) = self.check_model(model) {
                 self.problems
@@ -317,12 +333,11 @@ impl<'a> Checker<'a> {
             }
         }
         let has_scripted = |models: &[String]| models.iter().any(|model| model == SCRIPTED);
-        if own.script.is_some()
-            && own
-                .models
-                .as_ref()
-                .is_some_and(|models| !has_scripted(&models.0))
-        {
+        let other_model = own
+            .models
+            .as_ref()
+            .is_some_and(|models| !has_scripted(&models.0));
+        if own.script.is_some() && (is_external || other_model) {
             self.problems.push(
                 key_error(
                     part,

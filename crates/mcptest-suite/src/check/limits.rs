@@ -49,6 +49,7 @@ impl Checker<'_> {
         at: &str,
         own: &AgentFields,
         base: Option<&AgentFields>,
+        is_external: bool,
     ) -> TestBudget {
         let at_budget = format!("{at}/budget");
         let written = own.budget.as_ref();
@@ -67,7 +68,8 @@ impl Checker<'_> {
                 .and_then(|budget| budget.max_tokens)
                 .or_else(|| inherited?.max_tokens),
         };
-        if budget.usd.is_some() || self.suite.budget.usd.is_some() {
+        // An agent under test reports its cost itself.
+        if !is_external && (budget.usd.is_some() || self.suite.budget.usd.is_some()) {
             let models = own.models.as_ref().or_else(|| base?.models.as_ref());
             for (index, model) in models.iter().flat_map(|models| &models.0).enumerate() {
                 let place = if own.models.is_some() {

@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
         own: &AgentFields,
     ) -> Option<(&'a Part, String, &'a AgentFields)> {
         let parts = self.parts;
-        find(parts, own.agent.as_deref()?)
+        find(parts, own.agent.as_ref()?.entry()?)
     }
 
     /// Checks a part of an agent for a test that refers to it. Its problems are reported where it

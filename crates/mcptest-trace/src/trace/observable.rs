@@ -10,19 +10,21 @@ use super::{
 };
 
 /// The roots of an [`Observable`], for checking targets at load time.
-pub const OBSERVABLE_ROOTS: [&str; 6] = [
+pub const OBSERVABLE_ROOTS: [&str; 7] = [
     "tool_calls",
     "tool_names",
     "tool_results",
     "final_response",
     "conversation",
+    "workspace",
     "trace",
 ];
 
 /// The values that assertions on a run can select.
 ///
 /// Roots: `tool_calls`, `tool_names`, `tool_results` (one per call, in call order; `null` for a
-/// call without a result), `final_response`, `conversation`, and `trace` for keys that this version
+/// call without a result), `final_response`, `conversation`, `workspace` (the files that an agent
+/// under test left, by path: `workspace.files["report.md"]`), and `trace` for keys that this version
 /// gives no meaning (a benchmark's `reward`, say). What is unknown is absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Observable<'t>(&'t TraceView<'t>);
@@ -46,6 +48,7 @@ impl<'t> Observable<'t> {
             "tool_results" => Node::Results(trace.results_by_call()),
             "final_response" => Node::Text(trace.final_text()?),
             "conversation" => Node::Conversation(&trace.conversation),
+            "workspace" => Node::Value(trace.extra.get("workspace")?),
             "trace" => Node::Extra(&trace.extra),
             _ => return None,
         })

@@ -2,6 +2,7 @@
 //!
 //! | module | what is tried |
 //! |---|---|
+//! | `agents` | agents under test: figures, faults, failures, recordings, files, processes |
 //! | `golden` | whole commands with their exact output, in `tests/golden/*.trycmd` |
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
@@ -37,6 +38,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
+mod agents;
 mod bad_suites;
 mod bounds;
 mod budgets;

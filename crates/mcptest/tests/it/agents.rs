@@ -1,0 +1,241 @@
+//! Agents under test. The agent is mcptest itself, which plays a script with the servers that it is
+//! given, so the tests need nothing else.
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, folder, mcptest, ran};
+
+/// The settings of an agent that plays `script` in its working directory.
+fn agent(script: &Value) -> Value {
+    let inner = format!(
+        "{{\"servers\": {{ {{{{servers}}}} }}, \"agents\": [{{\"name\": \"inner\", \
+         \"model\": \"builtin/scripted\", \"prompt\": {{{{prompt|json}}}}, \
+         \"servers\": [{{{{names}}}}], \"script\": {script}, \
+         \"expect\": [{{\"conversation\": {{\"type\": \"object\"}}}}]}}]}}"
+    );
+    json!({
+        "name": "inner agent",
+        "command": [
+            env!("CARGO_BIN_EXE_mcptest"), "run", "{{cwd}}/inner.yml", "--reporter", "json",
+            "--no-history", "--quiet",
+        ],
+        "env": {"CI": "true"},
+        "files": {"{{cwd}}/inner.yml": inner},
+        "blocks": {"names": {"text": "\"s\""}},
+        "servers": {"each": "{{name|json}}: {\"command\": {{argv|json}}}", "join": ", "},
+        "timeout": "60s",
+        "output": {
+            "format": "json",
+            "final": "tests[0].runs[0].trace.final_response",
+            "tokens": {
+                "input": "tests[0].runs[0].trace.conversation.tokens.input",
+                "output": "tests[0].runs[0].trace.conversation.tokens.output",
+            },
+        },
+    })
+}
+
+/// Searches, then answers.
+fn script() -> Value {
+    json!([[
+        {"calls": [{"tool": "search", "args": {"q": "x"}}], "usage": {"input": 10, "output": 2}},
+        {"calls": [{"tool": "search", "args": {"q": "y"}}], "usage": {"input": 20, "output": 2}},
+        {"say": "Found it.", "usage": {"input": 30, "output": 2}},
+    ]])
+}
+
+const MANIFEST: &str = "mock_server: {name: s, tools: [
+  {name: search, description: Search., input_schema: {type: object, properties: {q: {type: string}}}, response: found},
+  {name: fail, description: Fail., input_schema: {type: object}, response: {is_error: true, content: [no]}}]}";
+
+fn suite(test: &Value) -> tempfile::TempDir {
+    let suite = json!({
+        "name": "s",
+        "servers": {"s": {"command": ["mcptest", "mock", "--tools-from", "m.yml"]},
+                    "dead": {"command": ["false"]}},
+        "faults": [{"name": "flaky", "target": {"tool": "search"}, "kind": "recover_after",
+                    "failures": 1}],
+        "agents": test,
+    });
+    folder(&[("s.yml", &suite.to_string()), ("m.yml", MANIFEST)])
+}
+
+fn run(dir: &tempfile::TempDir, more: &[&str]) -> Ran {
+    let mut command = mcptest(dir.path());
+    command
+        .args(["run", "s.yml", "--reporter", "json"])
+        .args(more);
+    ran(&command.output().unwrap())
+}
+
+fn test(name: &str, more: &Value) -> Value {
+    let mut test = json!({
+        "name": name, "prompt": "Find it.", "servers": ["s"],
+        "equal_function_sets": {"classes": [{"name": "search", "members": ["s.search"]}]},
+        "trajectory": {"mode": "strict", "calls": [
+            {"name": "search", "args": {"exact": {"q": "x"}}},
+            {"name": "search", "args": {"exact": {"q": "y"}}},
+        ]},
+    });
+    for (key, value) in more.as_object().unwrap() {
+        test[key] = value.clone();
+    }
+    test
+}
+
+#[test]
+fn an_agent_gets_the_figures_of_the_model_that_makes_the_same_calls() {
+    let dir = suite(&json!([
+        test("agent", &json!({"agent": agent(&script()), "runs": 3})),
+        test(
+            "model",
+            &json!({"model": "builtin/scripted", "script": script(), "runs": 3})
+        ),
+    ]));
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let report = ran.json();
+    let (agent, model) = (&report["tests"][0], &report["tests"][1]);
+    assert_eq!(agent["model"], "inner agent");
+    let values = |test: &Value| -> Vec<Value> {
+        let gates = test["gates"].as_array().unwrap();
+        gates.iter().map(|gate| gate["values"].clone()).collect()
+    };
+    assert_eq!(values(agent), values(model));
+    let (trace, played) = (&agent["runs"][2]["trace"], &model["runs"][2]["trace"]);
+    assert_eq!(trace["final_response"], "Found it.");
+    assert_eq!(
+        trace["conversation"]["tokens"],
+        played["conversation"]["tokens"]
+    );
+    assert_eq!(trace["catalog"], played["catalog"]);
+    let turns = |trace: &Value| -> Vec<Value> {
+        let calls = trace["tool_calls"].as_array().unwrap();
+        calls.iter().map(|call| call["turn"].clone()).collect()
+    };
+    assert_eq!(turns(trace), turns(played));
+}
+
+#[test]
+fn faults_and_distractors_reach_the_agent() {
+    let block = json!({"count": 2, "source": {"from": "catalog"}, "correct": ["s.search"]});
+    let dir = suite(&json!([test(
+        "agent",
+        &json!({
+            "agent": agent(&script()), "inject": ["flaky"],
+            "recovery": {"max_detection_ms": 1000}, "distractors": block,
+        })
+    )]));
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let report = ran.json();
+    let trace = &report["tests"][0]["runs"][0]["trace"];
+    assert_eq!(trace["tool_results"][0]["fault"], "flaky");
+    assert_eq!(trace["tool_results"][1]["is_error"], false);
+    assert_eq!(trace["distractors"].as_array().unwrap().len(), 2);
+    assert_eq!(trace["catalog"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn what_kept_an_agent_from_working_is_an_error_of_a_kind() {
+    let command = |argv: Value| json!({"agent": {"command": argv, "timeout": "3s"}});
+    let sh = |text: &str| command(json!(["sh", "-c", text]));
+    let mut dead = json!({"agent": agent(&script())});
+    dead["servers"] = json!(["dead"]);
+    let dir = suite(&json!([
+        test("not installed", &command(json!(["no-such-agent-anywhere"]))),
+        test("crashed", &sh("echo broken >&2; exit 3")),
+        test("killed", &sh("kill -9 $$")),
+        test("hung", &sh("sleep 60")),
+        test("no tools", &sh("echo I did it.")),
+        test("dead server", &dead),
+    ]));
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    let report = ran.json();
+    let kinds: Vec<&str> = report["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| test["runs"][0]["error"]["kind"].as_str().unwrap_or("none"))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "not_started",
+            "crashed",
+            "crashed",
+            "timeout",
+            "server_missing",
+            "server_missing"
+        ]
+    );
+    let message = report["tests"][1]["runs"][0]["error"]["message"]
+        .as_str()
+        .unwrap();
+    assert!(message.contains("broken"), "{message}");
+}
+
+#[test]
+fn a_recording_is_judged_without_the_agent() {
+    let dir = suite(&json!([test(
+        "agent",
+        &json!({"agent": agent(&script()), "runs": 2})
+    )]));
+    let recorded = run(&dir, &["--record", "--no-timing"]);
+    assert_eq!(recorded.code, 0, "{}{}", recorded.stdout, recorded.stderr);
+    let path = dir.path().join("cassettes/s.yml/agent.agent.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains("\"stream\""), "{text}");
+    let replayed = run(&dir, &["--replay-only", "--no-timing"]);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+    assert_eq!(
+        replayed.json()["tests"][0]["gates"],
+        recorded.json()["tests"][0]["gates"]
+    );
+    // Another prompt is another test.
+    let suite = std::fs::read_to_string(dir.path().join("s.yml")).unwrap();
+    std::fs::write(
+        dir.path().join("s.yml"),
+        suite.replace("Find it.", "Find that."),
+    )
+    .unwrap();
+    let stale = run(&dir, &["--replay-only"]);
+    assert_eq!(stale.code, 2);
+    let kind = &stale.json()["tests"][0]["runs"][0]["error"]["kind"];
+    assert_eq!(kind, "stale_cassette");
+}
+
+#[test]
+fn files_that_an_agent_left_are_evidence() {
+    let write = "printf 'Rome: 22' > report.md; cat notes.txt; rm notes.txt";
+    let dir = suite(&json!([{
+        "name": "agent", "prompt": "Write it.",
+        "agent": {"command": ["sh", "-c", write], "workspace": "w", "keep": "failed"},
+        "expect": [
+            {"workspace.files[\"report.md\"]": {"contains": "22"}},
+            {"final_response": {"contains": "remember"}},
+        ],
+    }]));
+    std::fs::create_dir(dir.path().join("w")).unwrap();
+    std::fs::write(dir.path().join("w/notes.txt"), "remember").unwrap();
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let kept = dir.path().join("w/notes.txt");
+    assert!(kept.exists(), "the workspace is a copy");
+    assert!(ran.json()["tests"][0]["runs"][0]["trace"]["room"].is_null());
+}
+
+#[test]
+fn nothing_of_an_agent_survives_it() {
+    let mark = crate::support::mark("agent-background");
+    let text = format!("sh -c 'while :; do sleep 1; done' {mark} > /dev/null 2>&1 & echo done");
+    let dir = suite(&json!([{
+        "name": "agent", "prompt": "Start it.", "agent": {"command": ["sh", "-c", text]},
+        "expect": [{"final_response": {"contains": "done"}}],
+    }]));
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let alive = crate::support::processes(&mark);
+    assert!(alive.is_empty(), "{alive:?}");
+}
