@@ -35,6 +35,17 @@ pub(crate) struct AgentRun {
     pub room: Option<Room>,
 }
 
+impl AgentRun {
+    /// A run that left only a trace.
+    pub(crate) fn of(trace: Trace) -> Self {
+        Self {
+            trace,
+            stderr: Map::new(),
+            room: None,
+        }
+    }
+}
+
 /// Runs an agent once.
 pub(crate) async fn agent_run(
     context: &RunContext,
@@ -48,22 +59,15 @@ pub(crate) async fn agent_run(
         ..Trace::default()
     };
     if let Some(error) = cassette.error() {
-        return AgentRun {
-            trace: failed(error),
-            stderr: Map::new(),
-            room: None,
-        };
+        return AgentRun::of(failed(error));
     }
     if let Some(under_test) = test.agent(case.model) {
         let recordings = &context.agent_recordings;
         if let Some(recorded) = recordings.recorded(case.test, case.model, case.run) {
-            return AgentRun {
-                trace: recorded.unwrap_or_else(failed),
-                stderr: Map::new(),
-                room: None,
-            };
+            return AgentRun::of(recorded.unwrap_or_else(failed));
         }
-        let (mut run, stream) = Box::pin(external_run(context, case, test, under_test)).await;
+        let made = external_run(context, case, test, under_test, (cassette, stop));
+        let (mut run, stream) = Box::pin(made).await;
         ask(context, case, test, cassette, &mut run.trace).await;
         run.trace = recordings.record(case.test, case.model, case.run, run.trace, &stream);
         return run;

@@ -5,7 +5,6 @@
 //! without an error and every server was asked for its tools.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,17 +13,23 @@ use mcptest_agents::{AgentOutcome, AgentTask, KeepFile, Room, ServerLaunch, Turn
 use mcptest_catalog::distractors::plan_injection;
 use mcptest_catalog::prices::Usd;
 use mcptest_proxy::{
-    DistractorPlan, RunProxy, RunProxyOptions, RunRecord, RunServer, ServerRecord,
+    DistractorPlan, ProxiedServer, RunProxy, RunProxyOptions, RunRecord, RunServer, ServerRecord,
 };
 use mcptest_suite::suite::{AgentTest, AgentUnderTest, BUILTIN_SERVER};
 use mcptest_trace::catalog::Tool;
+use mcptest_trace::fault::FaultState;
 use mcptest_trace::trace::{Tokens, ToolCall, ToolResult, Trace, Turn};
 use mcptest_trace::user_turn::{UNSAID_TURN_KEY, UnsaidTurn};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value, json};
 
 use crate::agent_run::{AgentRun, check_name_free, planned_run};
+use crate::cassette_plans::RunCassette;
 use crate::run_context::{CaseRef, RunContext};
+use crate::run_state;
+use crate::sessions::RunTools;
+use crate::state_calls::StateRun;
+use crate::stop_signal::StopSignal;
 use crate::workspace_files::{WorkspaceState, changed_files};
 
 /// The name of the socket in the run's folder. Short, because the path of a socket is limited.
@@ -39,18 +44,15 @@ pub(crate) async fn external_run(
     case: CaseRef<'_>,
     test: &AgentTest,
     under_test: &AgentUnderTest,
+    (cassette, stop): (&RunCassette, StopSignal<'_>),
 ) -> (AgentRun, Vec<u8>) {
-    let made = prepare_and_run(context, case, test, under_test).await;
+    let made = prepare_and_run(context, case, test, under_test, (cassette, stop)).await;
     made.unwrap_or_else(|error| {
-        let run = AgentRun {
-            trace: Trace {
-                error: Some(error),
-                ..Trace::default()
-            },
-            stderr: Map::new(),
-            room: None,
+        let trace = Trace {
+            error: Some(error),
+            ..Trace::default()
         };
-        (run, Vec::new())
+        (AgentRun::of(trace), Vec::new())
     })
 }
 
@@ -59,6 +61,7 @@ async fn prepare_and_run(
     case: CaseRef<'_>,
     test: &AgentTest,
     under_test: &AgentUnderTest,
+    (cassette, stop): (&RunCassette, StopSignal<'_>),
 ) -> Result<(AgentRun, Vec<u8>), RunError> {
     let listed = list(context, test).await?;
     let distractors = check_and_plan(context, case, test, listed)?;
@@ -69,7 +72,24 @@ async fn prepare_and_run(
     })?;
     let before = WorkspaceState::of(&room.cwd());
     let socket = room.run_dir().join(SOCKET);
-    let proxy = start_proxy(context, test, &socket, distractors)?;
+    // The sessions of `setup:` and `after:` are beside those of the agent, and share their state.
+    let mut tools = RunTools::new(FaultState::new(&[][..], None), None);
+    let mut state = StateRun::new(&test.state);
+    let startup = &case.meter.startup;
+    let dir = room.run_dir();
+    let ready =
+        run_state::set_up_beside(test, &context.sessions, startup, dir, &mut tools, &mut state)
+            .await;
+    if let Err(error) = ready {
+        let mut trace = Trace {
+            error: Some(error),
+            ..Trace::default()
+        };
+        run_state::clean_up(context, test, stop, &tools, &mut state, &mut trace).await;
+        tools.release().await;
+        return Ok((AgentRun::of(trace), Vec::new()));
+    }
+    let proxy = start_proxy(context, test, &room, distractors)?;
     let program = context
         .sessions
         .this_program()
@@ -115,6 +135,9 @@ async fn prepare_and_run(
     let version = context.agent_versions.of(under_test).await;
     let mut trace = trace_of(test, under_test, outcome, record, version);
     further.record_unsaid(test, &mut trace);
+    run_state::look_after(test, cassette, &tools, &mut state, &mut trace).await;
+    run_state::clean_up(context, test, stop, &tools, &mut state, &mut trace).await;
+    tools.release().await;
     let files = changed_files(&room.cwd(), &before);
     if !files.is_empty() || under_test.workspace.is_some() {
         trace.extra.insert("workspace", json!({"files": files}));
@@ -246,7 +269,7 @@ fn check_and_plan(
 fn start_proxy(
     context: &RunContext,
     test: &AgentTest,
-    socket: &Path,
+    room: &Room,
     mut distractors: BTreeMap<String, DistractorPlan>,
 ) -> Result<RunProxy, RunError> {
     let failed = |message: String| RunError {
@@ -255,9 +278,15 @@ fn start_proxy(
     };
     let mut servers = Vec::new();
     for name in &test.servers {
-        let Some((target, call_timeout)) = context.sessions.proxied(name) else {
+        let Some((mut target, call_timeout)) = context.sessions.proxied(name) else {
             return Err(failed(format!("unknown server `{name}`")));
         };
+        if let ProxiedServer::Command(command) = &mut target
+            && !test.state.is_empty()
+        {
+            let shared = run_state::shared_state(room.run_dir(), name);
+            command.env.push(shared);
+        }
         servers.push(RunServer {
             name: name.clone(),
             target,
@@ -265,8 +294,9 @@ fn start_proxy(
             distractors: distractors.remove(name),
         });
     }
+    let socket = room.run_dir().join(SOCKET);
     RunProxy::start(RunProxyOptions {
-        socket: socket.to_owned(),
+        socket: socket.clone(),
         servers,
         faults: test.faults.clone(),
         max_detection_ms: test.detection_budget_ms,

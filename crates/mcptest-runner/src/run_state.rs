@@ -1,4 +1,4 @@
-//! The state around a run of our own loop: sessions, calls, and their place in trace and cassette.
+//! The state around a run of an agent: sessions, calls, and their place in trace and cassette.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,7 +45,6 @@ pub(crate) async fn set_up(
 
 /// The environment variable with which all processes of a mock server in one run share their
 /// tables, for a run whose agent starts the servers itself. `dir` belongs to the run.
-#[allow(dead_code, reason = "for runs whose agent starts the servers itself")]
 pub(crate) fn shared_state(dir: &Path, server: &str) -> (String, String) {
     let file = dir.join(format!("{}.db", file_stem(server)));
     let file = file.to_string_lossy().into_owned();
@@ -54,7 +53,6 @@ pub(crate) fn shared_state(dir: &Path, server: &str) -> (String, String) {
 
 /// Opens sessions beside those of the agent, which share its state, and makes the calls of
 /// `setup:`. The agent's servers need the variable of [`shared_state`].
-#[allow(dead_code, reason = "for runs whose agent starts the servers itself")]
 pub(crate) async fn set_up_beside(
     test: &AgentTest,
     sessions: &Sessions,

@@ -205,7 +205,6 @@ impl Sessions {
 
     /// Opens a session of its own, with further environment variables for a server that is a
     /// program.
-    #[allow(dead_code, reason = "for runs whose agent starts the servers itself")]
     pub async fn open_with(
         &self,
         name: &str,
