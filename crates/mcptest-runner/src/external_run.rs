@@ -77,9 +77,15 @@ async fn prepare_and_run(
     let mut state = StateRun::new(&test.state);
     let startup = &case.meter.startup;
     let dir = room.run_dir();
-    let ready =
-        run_state::set_up_beside(test, &context.sessions, startup, dir, &mut tools, &mut state)
-            .await;
+    let ready = run_state::set_up_beside(
+        test,
+        &context.sessions,
+        startup,
+        dir,
+        &mut tools,
+        &mut state,
+    )
+    .await;
     if let Err(error) = ready {
         let mut trace = Trace {
             error: Some(error),

@@ -80,13 +80,13 @@ pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 34
     Rule { expected: Some(B("a path such as `output.text`, or a mapping with `take:`")), kind: RuleKind::AnyOf(B(&[3, 35])) },
     // 35
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("unless"), alias_of: None, rule: 4 }, Property { name: B("after"), alias_of: None, rule: 4 }, Property { name: B("take"), alias_of: None, rule: 1 }, Property { name: B("status"), alias_of: None, rule: 1 }, Property { name: B("sum"), alias_of: None, rule: 36 }, Property { name: B("join"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("unless"), alias_of: None, rule: 4 }, Property { name: B("after"), alias_of: None, rule: 4 }, Property { name: B("take"), alias_of: None, rule: 1 }, Property { name: B("status"), alias_of: None, rule: 1 }, Property { name: B("sum"), alias_of: None, rule: 36 }, Property { name: B("join"), alias_of: None, rule: 36 }, Property { name: B("cumulative"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 36
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(8), ..Keywords::NONE }) },
     // 37
     Rule { expected: None, kind: RuleKind::AnyOf(B(&[38, 11])) },
     // 38
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("input"), alias_of: None, rule: 1 }, Property { name: B("output"), alias_of: None, rule: 1 }, Property { name: B("cached"), alias_of: None, rule: 1 }, Property { name: B("cache_write"), alias_of: None, rule: 1 }, Property { name: B("total"), alias_of: None, rule: 1 }, Property { name: B("sum"), alias_of: None, rule: 36 }, Property { name: B("input_includes_cached"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("input"), alias_of: None, rule: 1 }, Property { name: B("output"), alias_of: None, rule: 1 }, Property { name: B("cached"), alias_of: None, rule: 1 }, Property { name: B("cache_write"), alias_of: None, rule: 1 }, Property { name: B("total"), alias_of: None, rule: 1 }, Property { name: B("sum"), alias_of: None, rule: 36 }, Property { name: B("input_includes_cached"), alias_of: None, rule: 36 }, Property { name: B("cumulative"), alias_of: None, rule: 36 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 39
     Rule { expected: None, kind: RuleKind::AnyOf(B(&[35, 11])) },
     // 40

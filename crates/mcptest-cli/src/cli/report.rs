@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::ReportArgs;
 
@@ -15,8 +15,8 @@ use super::ReportArgs;
 was killed. `--reporter json` gives the bytes that `run` wrote.
 
 With --compare, the exit code is 1 if a test regressed (it passed in the baseline and fails now), 3
-if a result was lost (it passed, and could not be judged now), and 0 otherwise. Without --compare,
-the exit code is 0, whatever the verdict.
+if a result was lost (it passed, and could not be judged now), and 0 otherwise; see --fail-on.
+Without --compare, the exit code is 0, whatever the verdict.
 
 Examples:
   mcptest report                                                 the last run in this folder
@@ -25,7 +25,8 @@ Examples:
   mcptest report report.json                                     a JSON report
   mcptest report report.json --reporter junit=report.xml --reporter markdown
   mcptest report current.json --compare baseline.json            changes and regressions
-  mcptest report current.json --compare baseline.json --reporter markdown
+  mcptest report current.json --compare baseline.json --reporter pr
+  mcptest report current.json --compare monday.json tuesday.json --fail-on significant
   mcptest report --serve                                         the last run, as a page in a browser
   mcptest report merge shard-*.json --output report.json"
 )]
@@ -37,9 +38,19 @@ pub struct RenderArgs {
     /// List the runs of the history, the newest first.
     #[arg(long, conflicts_with_all = ["current", "compare"])]
     pub list: bool,
-    /// An earlier JSON report, or the id of a run in the history, to compare with.
-    #[arg(long, value_name = "BASELINE")]
-    pub compare: Option<PathBuf>,
+    /// An earlier JSON report, or the id of a run in the history, to compare with. Of several, the
+    /// first is compared test by test, and the runs of all are taken together for statistics.
+    #[arg(long, value_name = "BASELINE", num_args = 1..)]
+    pub compare: Vec<PathBuf>,
+    /// The changes for which a comparison fails with exit code 1.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "CHANGE",
+        requires = "compare"
+    )]
+    pub fail_on: FailOnArg,
     /// Serve the page of the `html` reporter until Ctrl-C, on 127.0.0.1 and this port (default: a
     /// free one). A run that is not finished is followed.
     #[arg(
@@ -55,6 +66,20 @@ pub struct RenderArgs {
     pub report: ReportArgs,
     #[command(subcommand)]
     pub command: Option<ReportCommand>,
+}
+
+/// The changes for which a comparison fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum FailOnArg {
+    /// A test regressed; a lost one is exit code 3.
+    #[default]
+    Regression,
+    /// A test regressed or was lost.
+    Flip,
+    /// A rate is significantly worse, adjusted for the number of rates.
+    Significant,
+    /// Any of these.
+    Any,
 }
 
 #[derive(Debug, Subcommand)]

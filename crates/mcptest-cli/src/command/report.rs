@@ -4,13 +4,13 @@ use std::io::Read as _;
 use std::path::Path;
 
 use mcptest_live::LiveServer;
-use mcptest_report::compare::{self, compare};
+use mcptest_report::compare::{self, FailOn, compare_pooled};
 use mcptest_report::merge::merge;
 use mcptest_report::{ExitCode, RenderError, Report, write_list, write_list_json};
 use mcptest_runner::Partial;
 use mcptest_score::Environment;
 
-use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
+use crate::cli::{FailOnArg, MergeArgs, RenderArgs, ReportCommand};
 use crate::failure::Failure;
 use crate::files;
 use crate::gates::Gates;
@@ -40,16 +40,25 @@ fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
     if args.report.no_timing {
         report.timing = None;
     }
-    let Some(baseline) = &args.compare else {
+    let Some((first, more)) = args.compare.split_first() else {
         // Secrets were removed when it was written.
         output.report(&reporters, &report)?;
         return Ok(ExitCode::Passed);
     };
-    let comparison = compare(&find(baseline)?, &report);
+    let first = find(first)?;
+    let more = more.iter().map(|baseline| find(baseline));
+    let more = more.collect::<Result<Vec<Report>, String>>()?;
+    let mut comparison = compare_pooled(&first, &more, &report);
+    comparison.exit_code = comparison.exit_code_for(match args.fail_on {
+        FailOnArg::Regression => FailOn::Regression,
+        FailOnArg::Flip => FailOn::Flip,
+        FailOnArg::Significant => FailOn::Significant,
+        FailOnArg::Any => FailOn::Any,
+    });
     for reporter in &reporters {
         let style = output.style_for(reporter);
         output.deliver(reporter, |out| {
-            compare::render(reporter.name, &comparison, style, out)
+            compare::render(reporter.name, &comparison, &report, style, out)
         })?;
     }
     Ok(comparison.exit_code)

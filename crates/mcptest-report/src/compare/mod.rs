@@ -14,11 +14,14 @@
 //! The bounds of a suite decide if a higher figure is better. A figure that moved within its bounds
 //! is listed, and is not a flip.
 
+mod fail_on;
 mod markdown;
+mod pr;
 mod pretty;
+mod statistics;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Write};
+use std::io::Write;
 
 use mcptest_events::CaseId;
 use mcptest_trace::expect::Assertion;
@@ -33,17 +36,30 @@ use crate::model::SCHEMA_VERSION;
 use crate::report::{Report, TestReport};
 use crate::reporter::{RenderError, Style};
 
+pub use self::fail_on::FailOn;
+use self::statistics::Matched;
+pub use self::statistics::{Counted, MeanChange, Population, RateChange, Statistics};
+
 /// The differences between two reports.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The version of the format.
     pub schema_version: u32,
-    /// The exit code: 1 if anything regressed, else 3 if anything was lost, else 0.
+    /// The exit code: 1 if anything regressed, else 3 if anything was lost, else 0. `--fail-on`
+    /// decides otherwise.
     pub exit_code: ExitCode,
+    /// The number of baselines.
+    pub baselines: usize,
+    /// The differences between what was measured before and now.
+    pub population: Population,
     /// The number of tests per kind of change.
     pub counts: Counts,
     /// The tests that differ: in the order of the current report, then those that it does not have.
     pub cases: Vec<CaseChange>,
+    /// Every rate that both sides have, also those that do not differ.
+    pub rates: Vec<RateChange>,
+    /// The means per run that differ.
+    pub means: Vec<MeanChange>,
 }
 
 /// The number of tests per kind of change, each test counted once.
@@ -51,6 +67,8 @@ pub struct Comparison {
 pub struct Counts {
     /// Tests of which something passed before and fails now.
     pub regressed: usize,
+    /// Those of them that cannot be noise.
+    pub deterministic: usize,
     /// Tests of which something passed before and can no longer be judged.
     pub lost: usize,
     /// Tests of which something failed before and passes now.
@@ -102,6 +120,17 @@ pub enum Change {
     Removed,
 }
 
+/// The kind of a regression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Nature {
+    /// It cannot be noise: a direct test, or a test of which every one of several runs passed and
+    /// now every one of several fails.
+    Deterministic,
+    /// Some runs pass and some do not, or there was only one: it may be noise.
+    Noisy,
+}
+
 /// A value before and now.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pair<T> {
@@ -124,8 +153,11 @@ pub struct CaseChange {
     /// Set if the verdict changed sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flip: Option<Flip>,
+    /// For a regression: if it can be noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nature: Option<Nature>,
     /// Figures over its runs that differ: `runs.total`, `runs.passed`, `tokens.median`,
-    /// `tokens.max`, `spend.usd`.
+    /// `tokens.max`, `spend.usd`, `runs.pass_rate`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Delta>,
     /// Its gates that differ.
@@ -163,6 +195,9 @@ pub struct Delta {
     /// `new` minus `old`, if both are numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<Number>,
+    /// For a rate: the uncertainty of the difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<Statistics>,
 }
 
 /// A bound that changed sides.
@@ -187,28 +222,92 @@ impl Comparison {
 /// Compares two reports.
 #[must_use]
 pub fn compare(baseline: &Report, current: &Report) -> Comparison {
-    let mut counts = Counts::default();
-    let mut cases = Vec::new();
-    for (old, new) in pairs(baseline, current) {
-        let skipped = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id));
-        match change_of(old, new, skipped) {
-            Some(change) => cases.push(change),
-            None => counts.unchanged += 1,
+    compare_pooled(baseline, &[], current)
+}
+
+/// Compares a report with several baselines. The verdicts and figures are compared with those of
+/// `first`, or of the first baseline that has the test; for statistics, the runs of all baselines
+/// are taken together.
+#[must_use]
+pub fn compare_pooled(first: &Report, more: &[Report], current: &Report) -> Comparison {
+    let baselines: Vec<&Report> = std::iter::once(first).chain(more).collect();
+    let new = current.tests.iter().enumerate();
+    let mut matched: Vec<Matched<'_>> = new
+        .map(|(at, new)| Matched {
+            at,
+            new,
+            old: Vec::new(),
+        })
+        .collect();
+    for baseline in &baselines {
+        // The tests of the current report come first, in their order.
+        for (one, (old, _)) in matched.iter_mut().zip(pairs(baseline, current)) {
+            one.old.extend(old);
         }
     }
-    for case in &cases {
-        *counts.of(case.change) += 1;
+    let only_old = pairs(first, current).into_iter();
+    let only_old = only_old.filter(|(_, new)| new.is_none());
+    let rates = statistics::rates(&matched);
+    let is_timed = baselines.iter().all(|report| report.is_timed()) && current.is_timed();
+    let means = statistics::means(&matched, is_timed);
+    let mut counts = Counts::default();
+    let mut cases = Vec::new();
+    let both = matched
+        .iter()
+        .map(|one| (one.old.first().copied(), Some(one.new)));
+    for (at, (old, new)) in both.chain(only_old).enumerate() {
+        let skipped = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id));
+        let Some(mut change) = change_of(old, new, skipped) else {
+            counts.unchanged += 1;
+            continue;
+        };
+        for rate in rates.iter().filter(|rate| rate.at == at) {
+            change.add_rate(rate);
+        }
+        *counts.of(change.change) += 1;
+        counts.deterministic += usize::from(change.nature == Some(Nature::Deterministic));
+        cases.push(change);
     }
-    let exit_code = match counts {
-        Counts { regressed: 1.., .. } => ExitCode::Failed,
-        Counts { lost: 1.., .. } => ExitCode::NoEvidence,
-        _ => ExitCode::Passed,
-    };
-    Comparison {
+    let mut comparison = Comparison {
         schema_version: SCHEMA_VERSION,
-        exit_code,
+        exit_code: ExitCode::Passed,
+        baselines: baselines.len(),
+        population: statistics::population(&baselines, current, &matched),
         counts,
         cases,
+        rates,
+        means,
+    };
+    comparison.exit_code = comparison.exit_code_for(FailOn::Regression);
+    comparison
+}
+
+impl CaseChange {
+    /// Adds a rate where it is shown: with the figure of its floor, or as a figure of its own.
+    fn add_rate(&mut self, rate: &RateChange) {
+        if rate.rate == statistics::SELECTED {
+            let gates = self.gates.iter_mut().flat_map(|gate| &mut gate.values);
+            for delta in gates.filter(|delta| delta.name == rate.rate) {
+                delta.statistics = Some(rate.statistics.clone());
+            }
+            return;
+        }
+        let share = |side: Option<Counted>| {
+            let side = side.filter(|side| side.runs > 0);
+            side.map_or(Value::Null, |side| {
+                (side.passed as f64 / side.runs as f64).into()
+            })
+        };
+        let (old, new) = (share(rate.counts.old), share(rate.counts.new));
+        if old != new {
+            self.figures.push(Delta {
+                name: rate.rate.to_owned(),
+                delta: difference(&old, &new),
+                old,
+                new,
+                statistics: Some(rate.statistics.clone()),
+            });
+        }
     }
 }
 
@@ -307,9 +406,19 @@ fn change_of(
         _ if verdict.old == verdict.new && figures.is_empty() && gates.is_empty() => return None,
         _ => Change::Changed,
     };
+    let nature = match (change, old, new) {
+        (Change::Regressed, Some(old), Some(new)) => {
+            Some(match statistics::is_deterministic(old, new) {
+                true => Nature::Deterministic,
+                false => Nature::Noisy,
+            })
+        }
+        _ => None,
+    };
     Some(CaseChange {
         id,
         change,
+        nature,
         verdict,
         flip,
         figures,
@@ -368,6 +477,7 @@ fn deltas(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Delta> {
                 delta: difference(&old, &new),
                 old,
                 new,
+                statistics: None,
             })
         })
         .collect()
@@ -459,24 +569,30 @@ fn bound_flips(old: &[Assertion], new: &[Assertion]) -> Vec<BoundFlip> {
     flips
 }
 
-type Render = fn(&Comparison, Style, &mut dyn Write) -> io::Result<()>;
+type Render = fn(&Comparison, &Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// The reporters that can show a comparison.
-const RENDERERS: [(&str, Render); 3] = [
-    ("pretty", pretty::render),
-    ("json", |comparison, _, out| {
-        crate::reporter::json::write_pretty(comparison, out)
+const RENDERERS: [(&str, Render); 4] = [
+    ("pretty", |comparison, _, style, out| {
+        Ok(pretty::render(comparison, style, out)?)
     }),
-    ("markdown", markdown::render),
+    ("json", |comparison, _, _, out| {
+        Ok(crate::reporter::json::write_pretty(comparison, out)?)
+    }),
+    ("markdown", |comparison, _, style, out| {
+        Ok(markdown::render(comparison, style, out)?)
+    }),
+    ("pr", pr::render),
 ];
 
-/// Writes a comparison with the reporter of this name.
+/// Writes a comparison with the reporter of this name. `current` is the report that was compared.
 ///
 /// # Errors
 /// A reporter without a form for comparisons, or an output that cannot be written.
 pub fn render(
     name: &str,
     comparison: &Comparison,
+    current: &Report,
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
@@ -487,7 +603,7 @@ pub fn render(
             known: RENDERERS.iter().map(|(known, _)| *known).collect(),
         });
     };
-    Ok(render(comparison, style, out)?)
+    render(comparison, current, style, out)
 }
 
 #[cfg(test)]

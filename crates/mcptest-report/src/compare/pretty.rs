@@ -7,7 +7,8 @@ use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::verdict::Verdict;
 use serde_json::Value;
 
-use super::{CaseChange, Change, Comparison, Delta, Flip, Pair};
+use super::statistics::short;
+use super::{CaseChange, Change, Comparison, Delta, Flip, MeanChange, Nature, Pair};
 use crate::reporter::Style;
 use crate::reporter::terminal::{line, paint};
 use crate::verdict_word::verdict_word;
@@ -31,20 +32,73 @@ pub(super) fn render(comparison: &Comparison, style: Style, out: &mut dyn Write)
     if !comparison.is_empty() {
         writeln!(out)?;
     }
-    line(out, &totals(comparison))
+    line(out, &totals(comparison))?;
+    for text in notes(comparison) {
+        line(out, &text)?;
+    }
+    Ok(())
+}
+
+/// What a reader must know about the comparison as a whole.
+pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
+    let population = &comparison.population;
+    if !population.same {
+        let differences = population.differences.join(", ");
+        notes.push(format!("not the same population: {differences}"));
+    }
+    if comparison.baselines > 1 {
+        notes.push(format!(
+            "runs of {} baselines together",
+            comparison.baselines
+        ));
+    }
+    let means = comparison.means.iter();
+    notes.extend(means.filter(|mean| mean.statistics.significant).map(mean));
+    notes
+}
+
+/// `tokens per run of weather [m]  2006 -> 3990: +1984 (95 %: …)`.
+fn mean(change: &MeanChange) -> String {
+    let test = match &change.id {
+        Some(id) => format!(" of {}", name(id)),
+        None => String::new(),
+    };
+    let side = |side: Option<f64>| side.map_or_else(|| "none".to_owned(), |it| short(it, false));
+    format!(
+        "{} per run{test}  {} -> {}: {}",
+        change.mean,
+        side(change.means.old),
+        side(change.means.new),
+        change.statistics.mean_words()
+    )
+}
+
+/// The name of a test with its model.
+pub(super) fn name(id: &mcptest_events::CaseId) -> String {
+    one_line(&match &id.model {
+        Some(model) => format!("{} [{model}]", id.name),
+        None => id.name.clone(),
+    })
+}
+
+/// The words for the kind of a regression.
+pub(super) fn nature(nature: Nature) -> &'static str {
+    match nature {
+        Nature::Deterministic => "cannot be noise",
+        Nature::Noisy => "may be noise",
+    }
 }
 
 fn write_case(out: &mut dyn Write, case: &CaseChange, style: Style) -> io::Result<()> {
-    let name = match &case.id.model {
-        Some(model) => format!("{} [{model}]", case.id.name),
-        None => case.id.name.clone(),
-    };
     let word = format!("{:<9}", word(case.change).to_uppercase());
     let word = paint(style, colour(case.change).bold(), &word);
     let verdicts_of_case = verdicts(&case.verdict);
+    let kind = case.nature.map(|kind| format!("  ({})", nature(kind)));
+    let kind = kind.unwrap_or_default();
     line(
         out,
-        &format!("  {word}  {}  {verdicts_of_case}", one_line(&name)),
+        &format!("  {word}  {}  {verdicts_of_case}{kind}", name(&case.id)),
     )?;
     for delta in &case.figures {
         line(out, &format!("             {}", figure(delta)))?;
@@ -72,6 +126,23 @@ fn write_case(out: &mut dyn Write, case: &CaseChange, style: Style) -> io::Resul
 
 /// `90 -> 70 (-20)`.
 pub(super) fn figure(delta: &Delta) -> String {
+    if let Some(statistics) = &delta.statistics {
+        let percent = |value: &Value| match value.as_f64() {
+            // A gate has percents, and the rate of all runs is a fraction.
+            Some(rate) if delta.name == super::statistics::PASSED => {
+                format!("{:.0} %", rate * 100.0)
+            }
+            Some(percent) => format!("{percent} %"),
+            None => "none".to_owned(),
+        };
+        return format!(
+            "{}  {} -> {}: {}",
+            one_line(&delta.name),
+            percent(&delta.old),
+            percent(&delta.new),
+            statistics.rate_words()
+        );
+    }
     let value = |value: &Value| match value {
         Value::Null => "none".to_owned(),
         other => shorten(&one_line(&other.to_string()), MAX_VALUE),

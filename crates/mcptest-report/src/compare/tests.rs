@@ -51,8 +51,182 @@ fn a_failed_floor_is_a_regression_with_its_figures() {
     );
     assert_eq!(
         serde_json::to_value(&case.figures).unwrap(),
-        json!([{"name": "runs.passed", "old": 1, "new": 0, "delta": -1}])
+        json!([
+            {"name": "runs.passed", "old": 1, "new": 0, "delta": -1},
+            {"name": "runs.pass_rate", "old": 1.0, "new": 0.0, "delta": -1.0, "statistics": comparison.rates[0].statistics}
+        ])
     );
+}
+
+fn with_runs(name: &str, passed: usize, runs: usize) -> model::TestReport {
+    let verdict = |at: usize| {
+        if at < passed {
+            Verdict::Pass
+        } else {
+            Verdict::Fail
+        }
+    };
+    let mut test = test(
+        name,
+        Some("m"),
+        if passed == runs {
+            Verdict::Pass
+        } else {
+            Verdict::Fail
+        },
+    );
+    test.runs = (0..runs)
+        .map(|at| {
+            run(
+                at as u64 + 1,
+                &format!("{name} #{}", at + 1),
+                verdict(at),
+                Some(100 + at as u64),
+            )
+        })
+        .collect();
+    test
+}
+
+#[test]
+fn rates_have_intervals_and_adjusted_p_values() {
+    let comparison = compare(
+        &report(vec![
+            with_runs("a", 9, 10),
+            with_runs("b", 20, 20),
+            with_runs("c", 5, 5),
+        ]),
+        &report(vec![
+            with_runs("a", 3, 10),
+            with_runs("b", 2, 20),
+            with_runs("c", 5, 5),
+        ]),
+    );
+    let [a, b, c] = comparison.rates.as_slice() else {
+        panic!("{comparison:#?}")
+    };
+    // The second example of Newcombe's table, with the sides exchanged.
+    assert!((a.statistics.lower + 0.8090).abs() < 6e-5, "{a:?}");
+    assert!((a.statistics.upper + 0.1705).abs() < 6e-5, "{a:?}");
+    assert!((a.statistics.p_value - 0.019_8).abs() < 1e-4, "{a:?}");
+    // The second of three.
+    assert!((a.statistics.p_adjusted - a.statistics.p_value * 1.5).abs() < 1e-12);
+    assert!(a.statistics.significant && b.statistics.significant);
+    assert!(b.statistics.p_value < 1e-6);
+    assert_eq!(
+        (c.statistics.p_value, c.statistics.runs_needed),
+        (1.0, None)
+    );
+    assert_eq!(
+        comparison.exit_code_for(FailOn::Significant),
+        ExitCode::Failed
+    );
+    assert!(comparison.population.same, "{:?}", comparison.population);
+}
+
+#[test]
+fn too_few_runs_are_said_to_be_too_few() {
+    let comparison = compare(
+        &report(vec![with_runs("a", 3, 3)]),
+        &report(vec![with_runs("a", 1, 3)]),
+    );
+    let statistics = &comparison.rates[0].statistics;
+    assert!(!statistics.significant);
+    let needed = statistics.runs_needed.unwrap();
+    assert!((4..=12).contains(&needed), "{needed}");
+    let words = statistics.rate_words();
+    let wanted = format!(
+        "not enough runs to tell: {} more per side would do",
+        needed - 3
+    );
+    assert!(words.ends_with(&wanted), "{words}");
+    assert_eq!(comparison.cases[0].nature, Some(Nature::Noisy));
+}
+
+#[test]
+fn what_cannot_be_noise_is_told_apart() {
+    let nature = |old: model::TestReport, new: model::TestReport| {
+        let comparison = compare(&report(vec![old]), &report(vec![new]));
+        (comparison.cases[0].nature, comparison.counts.deterministic)
+    };
+    let all = nature(with_runs("a", 3, 3), with_runs("a", 0, 3));
+    assert_eq!(all, (Some(Nature::Deterministic), 1));
+    let one = nature(with_runs("a", 1, 1), with_runs("a", 0, 1));
+    assert_eq!(one, (Some(Nature::Noisy), 0));
+    let tool = |verdict| {
+        let mut test = test("t", None, verdict);
+        test.kind = Kind::Tool;
+        test
+    };
+    let direct = nature(tool(Verdict::Pass), tool(Verdict::Fail));
+    assert_eq!(direct, (Some(Nature::Deterministic), 1));
+}
+
+#[test]
+fn runs_of_several_baselines_are_taken_together() {
+    let first = report(vec![with_runs("a", 3, 3)]);
+    let more = [report(vec![with_runs("a", 2, 3)]), report(vec![])];
+    let current = report(vec![with_runs("a", 0, 4)]);
+    let comparison = compare_pooled(&first, &more, &current);
+    let old = comparison.rates[0].counts.old.unwrap();
+    assert_eq!((old.passed, old.runs, comparison.baselines), (5, 6, 3));
+    assert_eq!(comparison.cases[0].verdict.old, Some(Verdict::Pass));
+}
+
+#[test]
+fn each_wish_to_fail_has_its_own_code() {
+    let codes = |old, new| {
+        let comparison = compare(
+            &report(vec![test("a", None, old)]),
+            &report(vec![test("a", None, new)]),
+        );
+        [
+            FailOn::Regression,
+            FailOn::Flip,
+            FailOn::Significant,
+            FailOn::Any,
+        ]
+        .map(|wish| u8::from(comparison.exit_code_for(wish)))
+    };
+    assert_eq!(codes(Verdict::Pass, Verdict::Fail), [1, 1, 0, 1]);
+    assert_eq!(codes(Verdict::Pass, Verdict::Error), [3, 1, 0, 1]);
+    assert_eq!(codes(Verdict::Pass, Verdict::Pass), [0, 0, 0, 0]);
+    assert_eq!(codes(Verdict::Fail, Verdict::Pass), [0, 0, 0, 0]);
+}
+
+#[test]
+fn another_population_is_named() {
+    let mut other = with_floor("b", Verdict::Pass, 90);
+    other.suite = "renamed".to_owned();
+    other.gates[0].assertions[0].matcher = json!({">=": 2});
+    let comparison = compare(
+        &report(vec![
+            with_floor("a", Verdict::Pass, 90),
+            with_floor("b", Verdict::Pass, 90),
+        ]),
+        &report(vec![other]),
+    );
+    assert_eq!(
+        comparison.population.differences,
+        [
+            "1 test only in the baseline",
+            "the suites are not the same",
+            "1 test with other bounds"
+        ]
+    );
+}
+
+#[test]
+fn a_comment_has_the_table_before_the_results() {
+    let current = report(vec![with_runs("a", 0, 3)]);
+    let comparison = compare(&report(vec![with_runs("a", 3, 3)]), &current);
+    let mut out = Vec::new();
+    render("pr", &comparison, &current, Style::default(), &mut out).unwrap();
+    let page = String::from_utf8(out).unwrap();
+    assert!(page.starts_with("<!-- mcptest: report -->\n"), "{page}");
+    let (table, results) = (page.find("| test | change"), page.find("<details>"));
+    assert!(table.is_some() && table < results, "{page}");
+    assert!(page.contains("**regressed** (cannot be noise)"), "{page}");
 }
 
 #[test]
@@ -233,11 +407,18 @@ fn only_some_reporters_compare() {
     let nothing = compare(&report(Vec::new()), &report(Vec::new()));
     let rendered = |name: &str| {
         let mut out = Vec::new();
-        render(name, &nothing, Style::default(), &mut out).map(|()| out)
+        render(
+            name,
+            &nothing,
+            &report(Vec::new()),
+            Style::default(),
+            &mut out,
+        )
+        .map(|()| out)
     };
     assert_eq!(
         rendered("junit").unwrap_err().to_string(),
-        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown"
+        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown, pr"
     );
     for (name, _) in RENDERERS {
         assert!(crate::reporter::find(name).is_some(), "{name}");
@@ -298,6 +479,7 @@ fn turned(case: &CaseChange) -> Value {
             old: delta.new.clone(),
             new: delta.old.clone(),
             delta: difference(&delta.new, &delta.old),
+            statistics: None,
         }
     }
     let mut case = case.clone();
@@ -319,6 +501,12 @@ fn comparable(case: &CaseChange) -> Value {
     let mut case = case.clone();
     // The suite is named after the current report.
     case.id.suite.clear();
+    // Only regressions have it, and intervals have a test of their own.
+    case.nature = None;
+    let of_gates = case.gates.iter_mut().flat_map(|gate| &mut gate.values);
+    for delta in case.figures.iter_mut().chain(of_gates) {
+        delta.statistics = None;
+    }
     case.figures.sort_by(|a, b| a.name.cmp(&b.name));
     case.gates.sort_by(|a, b| a.block.cmp(&b.block));
     let mut value = serde_json::to_value(&case).unwrap();

@@ -236,6 +236,5 @@ fn nothing_of_an_agent_survives_it() {
     }]));
     let ran = run(&dir, &[]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    let alive = crate::support::processes(&mark);
-    assert!(alive.is_empty(), "{alive:?}");
+    crate::servers::assert_none_left(&mark);
 }

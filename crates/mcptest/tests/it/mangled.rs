@@ -397,9 +397,9 @@ proptest! {
             show(&report);
             for (first, second) in [(&whole, &report), (&report, &whole)] {
                 let comparison = compare::compare(first, second);
-                for name in ["pretty", "markdown"] {
+                for name in ["pretty", "markdown", "pr"] {
                     let mut out = Vec::new();
-                    compare::render(name, &comparison, Style::default(), &mut out).unwrap();
+                    compare::render(name, &comparison, second, Style::default(), &mut out).unwrap();
                     assert_harmless(&String::from_utf8(out).unwrap());
                 }
             }
