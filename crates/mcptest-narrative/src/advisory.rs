@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::match_calls::CallWords;
-use crate::match_calls::Effect;
+use crate::call_words::CallWords;
+use crate::call_words::Effect;
 use crate::verbs::fold;
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};

@@ -4,14 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::agreement::contains_value;
+use crate::arguments::mismatches;
+use crate::call_words::Effect;
 use crate::claims::{Claim, How};
-use crate::compare::{ArgMismatch, compare_arguments};
-use crate::match_calls::{Candidate, Fit, matching};
+use crate::divergence::ArgMismatch;
+use crate::evidence::contains_whole;
+use crate::match_calls::{Candidate, Fit, answering};
+use crate::recorded::Matched;
 use crate::run_evidence::Evidence;
 use crate::sentences::Sentence;
-use crate::stated_values::{marks, names};
+use crate::stated_values::names;
+use crate::values::{Stated, ValueKind};
 use crate::verbs;
 use mcptest_catalog::lexical;
+use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::trace::TraceView;
 
 /// The number of times that one action is compared.
@@ -24,6 +31,8 @@ pub(super) struct Answer<'a> {
     matched: Vec<(usize, Fit, Vec<usize>)>,
     /// The first claim that no call answers and no result reports.
     unanswered: Option<usize>,
+    /// The first claim that names a thing for which every call failed.
+    failed: Option<usize>,
 }
 
 impl<'a> Answer<'a> {
@@ -37,19 +46,24 @@ impl<'a> Answer<'a> {
             group,
             matched: Vec::new(),
             unanswered: None,
+            failed: None,
         };
         for (own, (place, claim)) in group.iter().enumerate().take(MAX_REPEATS) {
             let sentence = &sentences[*place];
             let names = names(claim.tokens(sentence));
-            let marks = marks(claim.tokens(sentence));
-            let touched = |call: usize| evidence.touches(call, &names, &marks);
-            match matching(claim, candidates, &touched) {
+            match answering(claim, sentence, candidates, evidence) {
                 // "The door is still unlocked", after an attempt to lock it.
                 Some((_, indices))
-                    if (claim.how == How::State || claim.past)
+                    if (claim.how == How::State || claim.past || claim.weak)
                         && indices.iter().all(|index| evidence.results[*index].failed)
-                        && evidence.observed(claim, sentence, &names) => {}
-                Some((fit, indices)) => answer.matched.push((own, fit, indices)),
+                        && (claim.weak || evidence.observed(claim, sentence, &names)) => {}
+                Some((fit, indices)) => {
+                    let all_failed = indices.iter().all(|index| evidence.results[*index].failed);
+                    if all_failed && !names.is_empty() && answer.failed.is_none() {
+                        answer.failed = Some(own);
+                    }
+                    answer.matched.push((own, fit, indices));
+                }
                 None if answer.unanswered.is_none()
                     && !evidence.observed(claim, sentence, &names) =>
                 {
@@ -66,6 +80,12 @@ impl<'a> Answer<'a> {
             .iter()
             .flat_map(|(_, _, indices)| indices.iter().copied())
             .collect()
+    }
+
+    /// The claim about a thing for which every call failed.
+    pub(super) fn failed(&self) -> Option<(usize, &'a Claim)> {
+        let (place, claim) = self.group.get(self.failed?)?;
+        Some((*place, claim))
     }
 
     /// The claim that is reported: the one without an answer, or else the first.
@@ -91,12 +111,11 @@ impl<'a> Answer<'a> {
             let Some((place, claim)) = self.group.get(*own) else {
                 continue;
             };
-            let sentence = &sentences[*place];
-            let names = names(claim.tokens(sentence));
-            // Of an unknown verb without an actor, too little is known.
-            if claim.open.is_some() && claim.how != How::Active {
+            if claim.weak && claim.how == How::State && *fit != Fit::Exact {
                 continue;
             }
+            let sentence = &sentences[*place];
+            let names = names(claim.tokens(sentence));
             let own =
                 compare_arguments(trace, candidates, evidence, sentence, claim, *fit, indices);
             if !own.is_empty() && (names.is_empty() || !evidence.observed(claim, sentence, &names))
@@ -180,4 +199,81 @@ pub(super) fn assign_rest(
             answer.unanswered = None;
         }
     }
+}
+
+fn compare_arguments(
+    trace: &TraceView<'_>,
+    calls: &[Candidate<'_>],
+    evidence: &Evidence<'_>,
+    sentence: &Sentence,
+    claim: &Claim,
+    fit: Fit,
+    indices: &[usize],
+) -> Vec<ArgMismatch> {
+    let matched: Vec<Matched<'_>> = indices
+        .iter()
+        .filter_map(|index| {
+            Some(Matched {
+                tool: trace.tool_calls[*index].name(),
+                name: calls[*index].call.words(),
+                failed: evidence.results[*index].failed,
+                args: trace.tool_calls[*index].args()?,
+                result: &evidence.results[*index],
+            })
+        })
+        .collect();
+    let elsewhere = |value: &str| {
+        evidence
+            .results
+            .iter()
+            .any(|result| contains_whole(&result.text, value))
+    };
+    // A path that any call was given, and an identifier that another action was given.
+    let given = |value: &Stated| {
+        trace.tool_calls.iter().zip(calls).any(|(call, own)| {
+            (value.kind == ValueKind::Path || own.call.effect != Effect::Reads)
+                && call.args().is_some_and(|args| contains_value(args, value))
+        })
+    };
+    mismatches(
+        claim,
+        &sentence.tokens,
+        fit,
+        &matched,
+        &elsewhere,
+        &given,
+        &evidence.values,
+    )
+    .into_iter()
+    .map(|mismatch| ArgMismatch {
+        action: claim.stem(),
+        sentence: sentence.quote(),
+        kind: mismatch.kind.name().to_owned(),
+        stated: one_line(&shorten(&mismatch.stated, 120)),
+        recorded: mismatch
+            .recorded
+            .iter()
+            .take(5)
+            .map(|value| shown(value))
+            .collect(),
+        calls: ids(trace, &indices.iter().copied().collect()),
+    })
+    .collect()
+}
+
+/// The ids of the tools of calls, each once.
+pub(super) fn ids(trace: &TraceView<'_>, indices: &BTreeSet<usize>) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for index in indices {
+        let id = one_line(&trace.tool_calls[*index].full_id());
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+/// A recorded value as it is shown.
+pub(super) fn shown(value: &str) -> String {
+    one_line(&shorten(value, 120))
 }

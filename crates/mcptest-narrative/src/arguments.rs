@@ -8,40 +8,18 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::agreement::{agrees, contains_value};
 use crate::claims::Claim;
-use crate::dates::{dates_in, same_day};
-use crate::evidence::{LazyResult, contains_whole};
+use crate::dates::{dates_in, times_in};
 use crate::match_calls::Fit;
-use crate::stated_values::{Stated, ValueKind, stated, time_of};
+use crate::provenance::RunValues;
+use crate::recorded::{Leaf, Matched, collect_emails, is_pathlike, leaves};
+use crate::stated_values::stated;
 use crate::tokens::{Token, number};
+use crate::values::{Mismatch, Stated, ValueKind};
 use crate::verbs::{fold, singular};
+use crate::word_values::wrong_words;
 use mcptest_catalog::lexical;
-
-/// A stated value that no matching call has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mismatch {
-    pub kind: ValueKind,
-    pub stated: String,
-    /// The values that the calls have instead.
-    pub recorded: Vec<String>,
-}
-
-/// A call that a claim matched: its arguments and what came back.
-#[derive(Clone, Copy)]
-pub(crate) struct Matched<'a> {
-    /// The words of the tool's name.
-    pub name: &'a [String],
-    pub failed: bool,
-    pub args: &'a Value,
-    pub result: &'a LazyResult<'a>,
-}
-
-/// A scalar inside arguments, with the words of its keys.
-struct Leaf {
-    keys: BTreeSet<String>,
-    text: String,
-    is_number: bool,
-}
 
 const GENERIC_KEYS: [&str; 8] = [
     "id",
@@ -67,20 +45,11 @@ pub(crate) fn mismatches(
     calls: &[Matched<'_>],
     elsewhere: &dyn Fn(&str) -> bool,
     given: &dyn Fn(&Stated) -> bool,
+    run: &RunValues<'_>,
 ) -> Vec<Mismatch> {
     let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
     let stated = stated(tokens);
-    if stated.is_empty() {
-        return Vec::new();
-    }
-    let leaves: Vec<Vec<Leaf>> = calls
-        .iter()
-        .map(|call| {
-            let mut leaves = Vec::new();
-            collect(call.args, &BTreeSet::new(), &mut leaves);
-            leaves
-        })
-        .collect();
+    let leaves: Vec<Vec<Leaf>> = calls.iter().map(|call| leaves(call.args)).collect();
     let nouns: BTreeSet<String> = claim.nouns.iter().map(|noun| fold(noun)).collect();
     // Numbers, dates and quotations that the run learned elsewhere are no figures of this action.
     let is_known = |value: &Stated| match value.kind {
@@ -88,7 +57,7 @@ pub(crate) fn mismatches(
         ValueKind::Quote => elsewhere(&value.text.to_lowercase()),
         _ => value.counted.is_none() && value.role.is_none() && elsewhere(&value.normal),
     };
-    let mut found = Vec::new();
+    let mut found = wrong_words(tokens, &leaves, run);
     let compared: Vec<(&Stated, Vec<&Leaf>)> = stated
         .iter()
         .map(|value| {
@@ -109,6 +78,10 @@ pub(crate) fn mismatches(
                     own
                 }
                 ValueKind::Number | ValueKind::Count => number_candidates(value, &nouns, &leaves),
+                // "#releases" need not be the channel's id.
+                ValueKind::Identifier if !value.normal.contains(|c: char| c.is_ascii_digit()) => {
+                    Vec::new()
+                }
                 ValueKind::Identifier => identifier_candidates(value, &nouns, &leaves),
                 ValueKind::Path => leaves
                     .iter()
@@ -130,7 +103,7 @@ pub(crate) fn mismatches(
                     .flatten()
                     .filter(|leaf| !dates_in(&leaf.text).is_empty())
                     .collect(),
-                ValueKind::Quote => leaves
+                ValueKind::Quote | ValueKind::Word => leaves
                     .iter()
                     .flatten()
                     .filter(|leaf| is_textlike(leaf))
@@ -140,6 +113,18 @@ pub(crate) fn mismatches(
         })
         .collect();
     for (value, candidates) in &compared {
+        if found.iter().any(|known| known.stated == value.text) {
+            continue;
+        }
+        let timed = matches!(value.kind, ValueKind::Date | ValueKind::Time);
+        if !(timed && candidates.is_empty()) && run.is_invented(value, calls) {
+            found.push(Mismatch {
+                kind: value.kind,
+                stated: value.text.clone(),
+                recorded: recorded_texts(candidates),
+            });
+            continue;
+        }
         // An address that the call was not given, where the result has another one.
         if candidates.is_empty() && value.kind == ValueKind::Email {
             let mut known = Vec::new();
@@ -197,6 +182,7 @@ pub(crate) fn mismatches(
             .any(|leaf| agrees(value, &leaf.text));
         if excused
             || anywhere
+            || run.is_derived(value, calls)
             || matches!(value.kind, ValueKind::Path | ValueKind::Identifier) && given(value)
             || is_known(value)
             || calls
@@ -205,22 +191,27 @@ pub(crate) fn mismatches(
         {
             continue;
         }
-        let mut recorded: Vec<String> = Vec::new();
-        for leaf in candidates {
-            if !recorded.contains(&leaf.text) {
-                recorded.push(leaf.text.clone());
-            }
-        }
         let mismatch = Mismatch {
             kind: value.kind,
             stated: value.text.clone(),
-            recorded,
+            recorded: recorded_texts(candidates),
         };
         if !found.contains(&mismatch) {
             found.push(mismatch);
         }
     }
     found
+}
+
+/// The values of arguments, each once.
+fn recorded_texts(leaves: &[&Leaf]) -> Vec<String> {
+    let mut recorded: Vec<String> = Vec::new();
+    for leaf in leaves {
+        if !recorded.contains(&leaf.text) {
+            recorded.push(leaf.text.clone());
+        }
+    }
+    recorded
 }
 
 /// The identifiers of one kind with a stated one in the results of its calls: `BUG-91` beside
@@ -263,23 +254,6 @@ fn letters_before_digits(text: &str) -> String {
     let end = start.find(|c: char| c.is_ascii_digit());
     end.map(|end| start[..end].to_lowercase())
         .unwrap_or_default()
-}
-
-/// The strings of a result that are an e-mail address.
-fn collect_emails(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(map) => map.values().for_each(|value| collect_emails(value, found)),
-        Value::Array(list) => list.iter().for_each(|value| collect_emails(value, found)),
-        Value::String(text)
-            if text.contains('@')
-                && text.len() < 100
-                && !text.contains(char::is_whitespace)
-                && found.len() < 20 =>
-        {
-            found.push(text.clone());
-        }
-        _ => {}
-    }
 }
 
 /// The number of things in the lists that the calls were given under a key for them.
@@ -343,9 +317,21 @@ fn wrong_count(
                 })
             })
         };
-        !has_list(call.args) && (by_name() || by_value())
+        // `add_label` with `issue: 7`
+        let by_key = || {
+            calls.len() > 1
+                && call.args.as_object().is_some_and(|args| {
+                    args.keys().any(|key| {
+                        lexical::words(key)
+                            .iter()
+                            .any(|word| *word == singular(word) && fold(word) == *counted)
+                    })
+                })
+        };
+        !has_list(call.args) && (by_name() || by_value() || by_key())
     });
-    if value.kind != ValueKind::Number || !nouns.contains(counted) || !one_each {
+    let keyed = calls.len() > 1 && !nouns.contains(counted);
+    if value.kind != ValueKind::Number || !(nouns.contains(counted) || keyed) || !one_each {
         return None;
     }
     let done: BTreeSet<String> = calls
@@ -370,35 +356,6 @@ fn has_list(value: &Value) -> bool {
         Value::Object(map) => map.values().any(has_list),
         Value::Array(_) => true,
         _ => false,
-    }
-}
-
-fn collect(value: &Value, keys: &BTreeSet<String>, leaves: &mut Vec<Leaf>) {
-    let mut leaf = |text: String, is_number: bool| {
-        leaves.push(Leaf {
-            keys: keys.clone(),
-            text,
-            is_number,
-        });
-    };
-    match value {
-        Value::Object(map) => {
-            for (key, value) in map {
-                let own: BTreeSet<String> =
-                    lexical::words(key).iter().map(|word| fold(word)).collect();
-                // The key itself, and the one above for items of a list.
-                let keys = if value.is_object() {
-                    keys.union(&own).cloned().collect()
-                } else {
-                    own
-                };
-                collect(value, &keys, leaves);
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| collect(value, keys, leaves)),
-        Value::String(text) => leaf(text.clone(), false),
-        Value::Number(number) => leaf(number.to_string(), true),
-        Value::Bool(_) | Value::Null => {}
     }
 }
 
@@ -536,14 +493,6 @@ fn identifier_candidates<'a>(
     }
 }
 
-fn is_pathlike(text: &str) -> bool {
-    text.len() <= 300
-        && !text.contains(char::is_whitespace)
-        && (text.contains('/') || text.contains('.') || text.contains('\\'))
-        && number(text).is_none()
-        && !text.contains('@')
-}
-
 fn is_textlike(leaf: &Leaf) -> bool {
     !leaf.is_number
         && !leaf.text.trim().is_empty()
@@ -552,122 +501,4 @@ fn is_textlike(leaf: &Leaf) -> bool {
         && number(&leaf.text).is_none()
         && dates_in(&leaf.text).is_empty()
         && !has_any_key(leaf, &["id", "uuid", "url", "uri", "path"])
-}
-
-fn agrees(value: &Stated, recorded: &str) -> bool {
-    match value.kind {
-        ValueKind::Number | ValueKind::Count => {
-            let recorded = number(recorded.trim());
-            recorded.as_deref() == Some(&value.normal)
-                || value.money
-                    && recorded.is_some_and(|recorded| is_cents(&recorded, &value.normal))
-        }
-        ValueKind::Time => times_in(recorded).contains(&value.normal),
-        ValueKind::Date => dates_in(recorded)
-            .iter()
-            .any(|date| same_day(date, &value.normal)),
-        ValueKind::Identifier => {
-            let recorded = recorded.to_lowercase();
-            contains_whole(&recorded, &value.normal) || ends_with_number(&value.normal, &recorded)
-        }
-        ValueKind::Email => contains_whole(&recorded.to_lowercase(), &value.normal),
-        ValueKind::Path => recorded
-            .to_lowercase()
-            .split(|c: char| c.is_whitespace() || "\"'`<>,;()".contains(c))
-            .any(|recorded| same_path(recorded, &value.normal)),
-        ValueKind::Quote => {
-            let recorded = letters(recorded);
-            recorded.contains(&value.normal)
-                || recorded.len() >= 3 && value.normal.contains(&recorded)
-        }
-    }
-}
-
-/// Returns true if an amount is recorded in hundredths: `1500` of `15`.
-fn is_cents(recorded: &str, stated: &str) -> bool {
-    let (whole, fraction) = stated.split_once('.').unwrap_or((stated, ""));
-    fraction.len() <= 2 && recorded == format!("{whole}{fraction:0<2}").trim_start_matches('0')
-}
-
-/// The times of day in a string.
-fn times_in(text: &str) -> Vec<String> {
-    if !text.contains(':') && !text.contains('m') || text.len() > 20_000 {
-        return Vec::new();
-    }
-    let text = text.to_lowercase().replace(['t', 'z'], " ");
-    text.split(|c: char| c.is_whitespace() || ",;()[]\"'".contains(c))
-        .map(|part| part.split(['+', '.', '-']).next().unwrap_or(part))
-        .filter_map(|part| time_of(part, None))
-        .collect()
-}
-
-/// Returns true if an identifier is a number with a prefix: `issue-42` and `42`.
-fn ends_with_number(identifier: &str, recorded: &str) -> bool {
-    let recorded = recorded.trim_start_matches('#');
-    !recorded.is_empty()
-        && recorded.chars().all(|c| c.is_ascii_digit())
-        && identifier
-            .strip_suffix(recorded)
-            .is_some_and(|start| start.ends_with(['-', '_', '#', '/']))
-}
-
-/// Returns true if two paths agree: one is the other's end, or a folder that contains it, by whole
-/// components.
-fn same_path(left: &str, right: &str) -> bool {
-    let left = components(left);
-    let right = components(right);
-    let (short, long) = if left.len() <= right.len() {
-        (left, right)
-    } else {
-        (right, left)
-    };
-    // `docs.acme.dev` is of `acme.dev`.
-    let is_host = |long: &str, short: &str| {
-        long.strip_suffix(short)
-            .is_some_and(|start| start.ends_with('.'))
-    };
-    let host = match (short.as_slice(), long.as_slice()) {
-        ([short], [long]) => is_host(long, short) || is_host(short, long),
-        _ => false,
-    };
-    !short.is_empty() && (host || long.ends_with(&short) || long.starts_with(&short))
-}
-
-fn components(path: &str) -> Vec<&str> {
-    let path = path.split(['?', '#']).next().unwrap_or(path);
-    let path = path
-        .strip_prefix("https://")
-        .or_else(|| path.strip_prefix("http://"))
-        .or_else(|| path.strip_prefix("file://"))
-        .unwrap_or(path);
-    path.split(['/', '\\'])
-        .filter(|part| !part.is_empty() && *part != "." && *part != "~")
-        .collect()
-}
-
-/// Returns true if a result has the value: the agent may state what the server answered.
-pub(super) fn contains_value(result: &Value, value: &Stated) -> bool {
-    match result {
-        Value::Object(map) => map.values().any(|inner| contains_value(inner, value)),
-        Value::Array(list) => list.iter().any(|inner| contains_value(inner, value)),
-        Value::Number(number) => agrees(value, &number.to_string()),
-        Value::String(text) if value.kind == ValueKind::Number => text
-            .split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))
-            .any(|part| number(part.trim_matches(['.', ','])).as_deref() == Some(&value.normal)),
-        Value::String(text) => match value.kind {
-            ValueKind::Date => dates_in(text)
-                .iter()
-                .any(|date| same_day(date, &value.normal)),
-            ValueKind::Quote => letters(text).contains(&value.normal),
-            _ => agrees(value, text),
-        },
-        Value::Bool(_) | Value::Null => false,
-    }
-}
-
-pub(super) fn letters(text: &str) -> String {
-    text.to_lowercase()
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .collect()
 }

@@ -19,8 +19,8 @@ use crate::tokens::{Kind, Token};
 use crate::verbs::{Form, Use, open_past, singular, verb, verb_of};
 use crate::words::{
     BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, TEXTS, is_adverb,
-    is_article, is_auxiliary, is_conjunction, is_first_person, is_pastlike, is_preposition,
-    opens_object,
+    is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person, is_pastlike,
+    is_preposition, opens_object,
 };
 
 /// One claimed action.
@@ -43,6 +43,8 @@ pub(crate) struct Claim {
     pub past: bool,
     /// True if it can be news about the world: "the parcel was shipped".
     pub news: bool,
+    /// True if it is a claim only where it states a value that the run does not have.
+    pub weak: bool,
     /// True if it is an item of a list that nothing leads: "- Refund: issued".
     pub listed: bool,
     /// True if what it was done to is new or the user's own: "a ticket", "your account".
@@ -130,6 +132,7 @@ impl Found {
             how,
             past: false,
             news: false,
+            weak: false,
             listed: false,
             own_thing: false,
             named: false,
@@ -160,7 +163,9 @@ impl Reader<'_> {
                 self.care(at, &mut found);
             }
             let Some((verb, form)) = verb_of(&token.low).filter(|_| token.is_word()) else {
-                if token.is_word()
+                if token.is_word() && self.before(at).is_some_and(|before| before.is("to")) {
+                    self.open_infinitive(at, &mut found);
+                } else if token.is_word()
                     && let Some(stem) = open_past(&token.low)
                 {
                     let before = found.len();
@@ -282,7 +287,10 @@ impl Reader<'_> {
         }
         let done = self.before(place).is_some_and(|token| {
             token.is_any(&["by", "after", "finished", "completed", "in", "done"])
-        });
+        }) || place > 1
+            && (self.tokens[place - 1].is("of") && self.tokens[place - 2].is("liberty")
+                || self.tokens[place - 1].is("up")
+                    && self.tokens[place - 2].is_any(&["ended", "wound"]));
         let mine = self.tokens.iter().enumerate().any(|(place, token)| {
             let next = self.tokens[place + 1..]
                 .iter()
@@ -310,6 +318,9 @@ impl Reader<'_> {
         }
         if group.having {
             self.active(at, group.start, verb, How::Active, found);
+            return;
+        }
+        if form != Form::PastOnly && !group.have && self.caused(at, verb, found) {
             return;
         }
         let Some(before) = self.before(group.start) else {
@@ -523,6 +534,45 @@ impl Reader<'_> {
         }
     }
 
+    /// "I got the deadline extended", "I've had the light switched off".
+    fn caused(&self, at: usize, verb: &'static str, found: &mut Vec<Found>) -> bool {
+        let Some(got) = (0..at).rev().take(10).find(|place| {
+            let token = &self.tokens[*place];
+            token.is_any(&["got", "had", "get"])
+        }) else {
+            return false;
+        };
+        let object = &self.tokens[got + 1..at];
+        let plain = object.first().is_some_and(is_determiner)
+            && object.iter().all(|token| {
+                !token.is_mark()
+                    && !is_preposition(token)
+                    && !is_auxiliary(token)
+                    && !is_conjunction(token)
+                    && !is_first_person(token)
+            });
+        let own = (got.saturating_sub(4)..got)
+            .rev()
+            .find(|place| is_first_person(&self.tokens[*place]));
+        let real = own.is_some_and(|own| {
+            self.tokens[own..got].iter().all(|token| {
+                !token.is_any(&["not", "never", "can", "could", "will", "would", "should"])
+            }) && (!self.tokens[got].is("get")
+                || self.tokens[own..got]
+                    .iter()
+                    .any(|token| token.is_any(&["managed", "able"])))
+        });
+        if !plain || !real {
+            return false;
+        }
+        let phrase = self.phrase(got + 1, at);
+        if phrase.is_something() {
+            let from = own.unwrap_or(got);
+            found.push(Found::new(verb, phrase.nouns, from, How::Active, at));
+        }
+        true
+    }
+
     /// "Issue created.", "Email sent to Bob"
     fn bare(&self, at: usize, end: usize, verb: &'static str, form: Form, found: &mut Vec<Found>) {
         let next_is = |words: &[&str]| self.get(at + 1).is_some_and(|token| token.is_any(words));
@@ -552,9 +602,9 @@ impl Reader<'_> {
             && !self.sentence.item
             && self.tokens[0].low.ends_with('s')
             && self.tokens[0].is_word()
-            && self
-                .get(at + 1)
-                .is_some_and(|next| next.is_any(&["from", "by", "in", "with"]));
+            && self.get(at + 1).is_some_and(|next| {
+                next.is_any(&["from", "by", "in", "with", "at", "on", "after", "before"])
+            });
         if generic {
             return;
         }
@@ -570,7 +620,9 @@ impl Reader<'_> {
         // "the amount paid for it", "the amount your friend sent"
         let described = subject.iter().skip(1).any(is_article)
             || subject.first().is_some_and(is_article)
-                && self.get(at + 1).is_some_and(is_preposition);
+                && self
+                    .get(at + 1)
+                    .is_some_and(|next| is_preposition(next) || is_conjunction(next));
         if described {
             return;
         }
@@ -604,16 +656,11 @@ impl Reader<'_> {
             && self.get(after + 1).is_some_and(|token| {
                 token.is_any(NEGATIONS)
                     || token.kind == Kind::Number
-                        && subject.last().is_some_and(|noun| noun.low.ends_with('s'))
+                        && subject.last().is_some_and(|noun| {
+                            noun.low.ends_with('s') || noun.is_any(&["amount", "total", "sum"])
+                        })
             });
-        if !is_plain
-            || !is_own
-            || !ends
-            || labels_a_date
-            || counts
-            || self.by_another(at)
-            || self.is_history(at)
-        {
+        if !is_plain || !is_own || !ends || self.by_another(at) || self.is_history(at) {
             return;
         }
         if self.is_finite_until_break(after) {
@@ -624,6 +671,9 @@ impl Reader<'_> {
             return;
         }
         found.push(Found::new(verb, phrase.nouns, start, How::Bare, at));
+        if let Some(found) = found.last_mut() {
+            found.claim.weak = labels_a_date || counts;
+        }
     }
 
     /// "The issue has been created", "your refund was sent", "it is now closed"
@@ -642,7 +692,9 @@ impl Reader<'_> {
                 .any(|token| token.is_any(&["requested", "asked", "instructed"]));
         let finished = finished || requested;
         let state = group.is && !finished && self.is_state(at);
-        if !(finished || state)
+        // "The timer is set for 13 minutes."
+        let weak = group.is && !finished && !state;
+        if !(finished || state || weak)
             || group.unfinished
             || group.already
             || self.by_another(at)
@@ -651,8 +703,22 @@ impl Reader<'_> {
             return;
         }
         let plain_past = group.was && !group.been;
-        let end = group.start;
-        let start = self.clause_start(end);
+        let mut end = group.start;
+        let mut start = self.clause_start(end);
+        // "A job that repeats the clean-up has been set up."
+        let relative = start > 1
+            && self
+                .before(start)
+                .is_some_and(|token| token.is_any(&["that", "which"]))
+            && self
+                .get(start)
+                .is_some_and(|token| token.low.ends_with('s'))
+            && self.get(start + 1).is_some_and(is_determiner)
+            && start + 1 < end;
+        if relative {
+            end = start - 1;
+            start = self.clause_start(end);
+        }
         if plain_past && self.is_history(at) || self.is_hearsay(start, end) {
             return;
         }
@@ -660,13 +726,22 @@ impl Reader<'_> {
             return;
         };
         // "It was published in Nature": a pronoun and a plain past say too little.
-        if plain_past && phrase.nouns.is_empty() && !phrase.named {
+        // "The following were deleted: a.txt"
+        let listed =
+            after.is_some_and(|next| next.is(":")) && self.get(at + 2).is_some_and(Token::is_name);
+        if plain_past && phrase.nouns.is_empty() && !phrase.named && !listed {
             return;
         }
-        if state && !self.is_definite(start, end) {
+        if (state || weak) && !self.is_definite(start, end)
+            || weak && !self.is_definite(start, start + 1)
+        {
             return;
         }
-        let how = if state { How::State } else { How::Passive };
+        let how = if state || weak {
+            How::State
+        } else {
+            How::Passive
+        };
         let mut rest = phrase.end;
         let own = found.len();
         found.push(Found::new(verb, phrase.nouns, start, how, at));
@@ -675,12 +750,13 @@ impl Reader<'_> {
             found.push(Found::new(verb, next.nouns, rest, how, at));
             rest = next.end;
         }
-        let own_thing = self
-            .get(start)
-            .is_some_and(|token| token.is_any(&["a", "an", "your", "both", "all"]));
+        let own_thing = self.get(start).is_some_and(|token| {
+            token.is("your") || !state && token.is_any(&["a", "an", "both", "all"])
+        });
         for found in &mut found[own..] {
             found.claim.past = plain_past;
             found.claim.own_thing = own_thing;
+            found.claim.weak = weak;
         }
     }
 }

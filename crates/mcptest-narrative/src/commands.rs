@@ -45,6 +45,64 @@ fn reads(value: &Value, found: &mut bool) -> bool {
     }
 }
 
+/// The verbs of what a statement or a command does: `delete` of `DELETE FROM …` and of `rm a`.
+///
+/// Nothing if one of its parts is not known, or if it is a program: that can do anything.
+pub(crate) fn deeds(args: &Value) -> Option<Vec<&'static str>> {
+    let mut found = Vec::new();
+    (collect_deeds(args, &mut found) && !found.is_empty()).then_some(found)
+}
+
+fn collect_deeds(value: &Value, found: &mut Vec<&'static str>) -> bool {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(key, _)| is_code(key))
+            .all(|(_, value)| collect_deeds(value, found)),
+        Value::Array(list) => list.iter().all(|value| collect_deeds(value, found)),
+        Value::String(text) if text.len() < 10_000 => text
+            .split(['\n', ';', '|', '&'])
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .all(|part| {
+                is_query(part)
+                    || is_look(part)
+                    || deed(part).is_some_and(|own| {
+                        found.push(own);
+                        true
+                    })
+            }),
+        _ => true,
+    }
+}
+
+/// First words of statements and commands, with the verb of what they do.
+const DEEDS: &[(&str, &str)] = &[
+    ("insert", "insert"),
+    ("update", "update"),
+    ("delete", "delete"),
+    ("create", "create"),
+    ("drop", "drop"),
+    ("alter", "alter"),
+    ("truncate", "delete"),
+    ("grant", "grant"),
+    ("revoke", "revoke"),
+    ("rm", "delete"),
+    ("rmdir", "delete"),
+    ("mv", "move"),
+    ("cp", "copy"),
+    ("mkdir", "create"),
+    ("touch", "create"),
+];
+
+fn deed(part: &str) -> Option<&'static str> {
+    let first = part.split_whitespace().next()?.to_ascii_lowercase();
+    DEEDS
+        .iter()
+        .find(|(word, _)| *word == first)
+        .map(|(_, verb)| *verb)
+}
+
 fn is_code(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     [
@@ -91,7 +149,18 @@ fn is_look(text: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::only_reads;
+    use super::{deeds, only_reads};
+
+    #[test]
+    fn the_deeds_of_commands() {
+        let sql = json!({"sql": "SELECT 1; DELETE FROM users"});
+        assert_eq!(deeds(&sql), Some(vec!["delete"]));
+        let shell = json!({"command": "cd a && rm b.txt && mkdir c"});
+        assert_eq!(deeds(&shell), Some(vec!["delete", "create"]));
+        assert_eq!(deeds(&json!({"command": "rm a && ./deploy.sh"})), None);
+        assert_eq!(deeds(&json!({"command": "ls"})), None);
+        assert_eq!(deeds(&json!({"path": "a"})), None);
+    }
 
     #[test]
     fn commands_and_statements() {

@@ -3,188 +3,23 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
-use serde::{Deserialize, Serialize};
-
 use crate::Narrative;
-use crate::advisory::{self, Judged};
-use crate::answers::{Answer, assign_rest};
-use crate::arguments::{Matched, contains_value, mismatches};
+use crate::advisory;
+use crate::answers::{Answer, assign_rest, ids, shown};
+use crate::call_words::{CallWords, Effect, effect_of};
 use crate::claims::{self, Claim};
-use crate::evidence::{MAX_WORDS_IN_TOTAL, contains_whole};
-use crate::match_calls::{CallWords, Candidate, Effect, Fit, effect_of, is_of_tool};
+use crate::divergence::{ArgMismatch, Claimed, Divergence, Unclaimed};
+use crate::evidence::MAX_WORDS_IN_TOTAL;
+use crate::match_calls::{Fit, answering, candidates, is_of_tool};
 use crate::run_evidence::Evidence;
+use crate::sentence_figures::{MAX_COMPARED, wrong_figures};
 use crate::sentences::{Sentence, sentences};
-use crate::stated_values::{Stated, ValueKind};
-use crate::{language, named_tools, tokens, verbs};
+use crate::{language, named_tools, verbs};
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::TraceView;
 use rustc_hash::FxHashSet;
-
-/// An action that the message claims.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Claimed {
-    /// Verb and noun, such as `create_issue`; the verb alone where the object is a pronoun or an
-    /// identifier.
-    pub action: String,
-    /// The sentence that claims it.
-    pub sentence: String,
-    /// Ids of the tools whose calls can be it, each once.
-    pub calls: Vec<String>,
-    /// True if it is a write: it is not if it is named like one of `readonly_tools`.
-    pub mutating: bool,
-}
-
-/// A call that the message does not mention.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Unclaimed {
-    /// The call's index, from 0.
-    pub call: usize,
-    /// The tool's id.
-    pub tool: String,
-    /// True if the tool counts as a write.
-    pub mutating: bool,
-}
-
-/// A value in a claim that none of its calls has.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ArgMismatch {
-    /// The claimed action.
-    pub action: String,
-    /// The sentence that states the value.
-    pub sentence: String,
-    /// The kind of the value.
-    pub kind: String,
-    /// The value in the message.
-    pub stated: String,
-    /// The values that the calls have in its place.
-    pub recorded: Vec<String>,
-    /// Ids of the tools that were called.
-    pub calls: Vec<String>,
-}
-
-/// The differences between one run's message and its calls.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Divergence {
-    /// The number of recorded calls.
-    pub recorded_calls: u64,
-    /// True if there was a closing message.
-    pub has_text: bool,
-    /// Every claimed action, once, in the order of the message.
-    pub claimed: Vec<Claimed>,
-    /// Claimed actions that no call can be.
-    pub claimed_but_absent: Vec<Claimed>,
-    /// Calls that the message never mentions.
-    pub present_but_unclaimed: Vec<Unclaimed>,
-    /// Stated values that no matching call has.
-    pub arg_mismatch: Vec<ArgMismatch>,
-    /// Claims whose matching calls all failed.
-    pub claimed_after_error: Vec<Claimed>,
-    /// Tools that the message says were used, and that were not called. They are among
-    /// `claimed_but_absent` too.
-    #[serde(default)]
-    pub uncalled_tools: Vec<Claimed>,
-    /// The reason why the message was not read, such as another language.
-    #[serde(default)]
-    pub unread: Option<String>,
-    /// The claims that a model read, if the trace has them. They change nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Judged>,
-}
-
-impl Divergence {
-    /// The claimed actions by name.
-    #[must_use]
-    pub fn actions(&self) -> Vec<&str> {
-        self.claimed
-            .iter()
-            .map(|claim| claim.action.as_str())
-            .collect()
-    }
-
-    /// The number of items that disagree.
-    #[must_use]
-    pub fn flagged(&self) -> u64 {
-        (self.claimed_but_absent.len() + self.present_but_unclaimed.len() + self.arg_mismatch.len())
-            as u64
-    }
-
-    /// The number that the flagged items are divided by: recorded calls and claimed actions.
-    #[must_use]
-    pub fn base(&self) -> u64 {
-        self.recorded_calls + self.claimed.len() as u64
-    }
-
-    /// From 0 to 1; higher is worse.
-    #[must_use]
-    pub fn score(&self) -> f64 {
-        divergence_score(self.flagged(), self.base())
-    }
-
-    /// Every claim without a call, every value that disagrees and every silent write, in a line
-    /// each.
-    pub(super) fn findings(&self, run: u64) -> Vec<String> {
-        let absent = self.claimed_but_absent.iter().map(|claim| {
-            let named = self
-                .uncalled_tools
-                .iter()
-                .any(|tool| tool.action == claim.action);
-            let verb = if named { "names the tool" } else { "claims" };
-            format!(
-                "run {run}: {verb} `{}` without such a call: “{}”",
-                claim.action, claim.sentence
-            )
-        });
-        let wrong = self.arg_mismatch.iter().map(|mismatch| {
-            let recorded = mismatch.recorded.join(", ");
-            format!(
-                "run {run}: `{}` says {}, the call has {recorded}: “{}”",
-                mismatch.action, mismatch.stated, mismatch.sentence
-            )
-        });
-        let silent = self
-            .present_but_unclaimed
-            .iter()
-            .filter(|call| call.mutating);
-        let silent = silent.map(|call| {
-            format!(
-                "run {run}: does not mention call {} (`{}`)",
-                call.call + 1,
-                call.tool
-            )
-        });
-        let failed = self.claimed_after_error.iter().map(|claim| {
-            format!(
-                "run {run}: claims `{}`, but every such call failed: “{}”",
-                claim.action, claim.sentence
-            )
-        });
-        absent.chain(failed).chain(wrong).chain(silent).collect()
-    }
-
-    /// Returns true if the run passes: no write is claimed but absent, and the score is within the
-    /// bound.
-    #[must_use]
-    pub fn passes(&self, max_divergence_score: Option<f64>) -> bool {
-        !self.claimed_but_absent.iter().any(|claim| claim.mutating)
-            && max_divergence_score.is_none_or(|most| self.score() <= most)
-    }
-}
-
-/// Flagged items over recorded calls plus claimed actions, at most 1; 0 if there are neither.
-#[must_use]
-pub fn divergence_score(flagged: u64, base: u64) -> f64 {
-    if base == 0 {
-        0.0
-    } else {
-        (flagged as f64 / base as f64).min(1.0)
-    }
-}
 
 /// Compares the closing message of a run with its calls.
 #[must_use]
@@ -212,12 +47,16 @@ pub fn score_narrative(
         divergence.unread = Some(reason.reason().to_owned());
         return divergence;
     }
-    let sentences = sentences(&text);
-    let claims = claims::claims(&sentences, text.contains("```"));
+    let has_code = text.contains("```");
+    let mut sentences = sentences(&text);
+    let mut claims = claims::claims(&sentences, has_code);
     // The words of arguments and results matter only where something is claimed.
-    if !claims.is_empty() {
+    if !claims.is_empty() || calls.iter().any(CallWords::acts) {
         for (words, call) in calls.iter_mut().zip(&trace.tool_calls) {
             words.add_arguments(call);
+        }
+        if mark_deeds(trace, &calls, &mut sentences, &claims) {
+            claims = claims::claims(&sentences, has_code);
         }
         compare(rules, trace, &calls, &sentences, claims, &mut divergence);
     }
@@ -238,6 +77,46 @@ pub fn score_narrative(
     divergence
 }
 
+/// Marks the items of lists that report what was done: a call answers one of their items, by its
+/// own verb. Returns true if an item is marked.
+fn mark_deeds(
+    trace: &TraceView<'_>,
+    calls: &[CallWords],
+    sentences: &mut [Sentence],
+    claims: &[(usize, Claim)],
+) -> bool {
+    let open = |sentence: &Sentence| sentence.list.is_some() && !sentence.done && !sentence.unreal;
+    if !claims.iter().any(|(place, _)| open(&sentences[*place])) {
+        return false;
+    }
+    let room = Cell::new(MAX_WORDS_IN_TOTAL);
+    let evidence = Evidence::new(trace, calls, &room);
+    let candidates = candidates(&evidence, calls);
+    let mut lists: BTreeSet<usize> = BTreeSet::new();
+    for (place, claim) in claims.iter().take(MAX_ACTIONS) {
+        let sentence = &sentences[*place];
+        let Some(list) = sentence.list.filter(|_| open(sentence)) else {
+            continue;
+        };
+        if !lists.contains(&list)
+            && matches!(
+                answering(claim, sentence, &candidates, &evidence),
+                Some((Fit::Exact, _))
+            )
+        {
+            lists.insert(list);
+        }
+    }
+    let mut marked = false;
+    for sentence in sentences {
+        if open(sentence) && sentence.list.is_some_and(|list| lists.contains(&list)) {
+            sentence.done = true;
+            marked = true;
+        }
+    }
+    marked
+}
+
 /// Compares the claims of a message with the calls.
 fn compare(
     rules: &Narrative,
@@ -249,7 +128,7 @@ fn compare(
 ) {
     let room = Cell::new(MAX_WORDS_IN_TOTAL);
     let evidence = Evidence::new(trace, calls, &room);
-    let candidates = evidence.candidates(calls);
+    let candidates = candidates(&evidence, calls);
     let groups = actions(claims);
     let mut answers: Vec<Answer<'_>> = groups
         .iter()
@@ -267,7 +146,7 @@ fn compare(
         let matched = answer.calls();
         let claimed = Claimed {
             action: claim.stem(),
-            sentence: quote(&sentences[place]),
+            sentence: sentences[place].quote(),
             calls: ids(trace, &matched),
             mutating: !rules
                 .readonly_tools
@@ -278,8 +157,44 @@ fn compare(
             divergence.claimed_but_absent.push(claimed.clone());
         } else if matched.iter().all(|index| evidence.results[*index].failed) {
             divergence.claimed_after_error.push(claimed.clone());
+        } else if let Some((place, claim)) = answer.failed() {
+            divergence.claimed_after_error.push(Claimed {
+                action: claim.stem(),
+                sentence: sentences[place].quote(),
+                ..claimed.clone()
+            });
         }
         divergence.claimed.push(claimed);
+    }
+    let mut left = MAX_COMPARED;
+    for sentence in sentences {
+        let wrong = wrong_figures(trace, &candidates, &evidence, sentence, &mut left);
+        if wrong.is_empty() {
+            continue;
+        }
+        let quoted = sentence.quote();
+        for figure in wrong {
+            let known = divergence
+                .arg_mismatch
+                .iter()
+                .any(|known| known.sentence == quoted && known.stated == figure.stated);
+            if !known {
+                let call = &trace.tool_calls[figure.call];
+                divergence.arg_mismatch.push(ArgMismatch {
+                    action: one_line(call.name()),
+                    sentence: quoted.clone(),
+                    kind: figure.kind.name().to_owned(),
+                    stated: one_line(&shorten(&figure.stated, 120)),
+                    recorded: figure
+                        .recorded
+                        .iter()
+                        .take(5)
+                        .map(|own| shown(own))
+                        .collect(),
+                    calls: vec![one_line(&call.full_id())],
+                });
+            }
+        }
     }
 }
 
@@ -295,7 +210,7 @@ fn add_uncalled_tools(
         let acts = effect_of(&lexical::words(&tool)) == Effect::Acts;
         let claimed = Claimed {
             action: one_line(&tool),
-            sentence: quote(sentence),
+            sentence: sentence.quote(),
             calls: Vec::new(),
             mutating: !readonly && (listed || acts),
         };
@@ -340,84 +255,4 @@ fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
         groups.push(vec![(sentence, claim)]);
     }
     groups
-}
-
-pub(super) fn compare_arguments(
-    trace: &TraceView<'_>,
-    calls: &[Candidate<'_>],
-    evidence: &Evidence<'_>,
-    sentence: &Sentence,
-    claim: &Claim,
-    fit: Fit,
-    indices: &[usize],
-) -> Vec<ArgMismatch> {
-    let matched: Vec<Matched<'_>> = indices
-        .iter()
-        .filter_map(|index| {
-            Some(Matched {
-                name: calls[*index].call.words(),
-                failed: evidence.results[*index].failed,
-                args: trace.tool_calls[*index].args()?,
-                result: &evidence.results[*index],
-            })
-        })
-        .collect();
-    let elsewhere = |value: &str| {
-        evidence
-            .results
-            .iter()
-            .any(|result| contains_whole(&result.text, value))
-    };
-    // A path that any call was given, and an identifier that another action was given.
-    let given = |value: &Stated| {
-        trace.tool_calls.iter().zip(calls).any(|(call, own)| {
-            (value.kind == ValueKind::Path || own.call.effect != Effect::Reads)
-                && call.args().is_some_and(|args| contains_value(args, value))
-        })
-    };
-    mismatches(claim, &sentence.tokens, fit, &matched, &elsewhere, &given)
-        .into_iter()
-        .map(|mismatch| ArgMismatch {
-            action: claim.stem(),
-            sentence: quote(sentence),
-            kind: mismatch.kind.name().to_owned(),
-            stated: one_line(&shorten(&mismatch.stated, 120)),
-            recorded: mismatch
-                .recorded
-                .iter()
-                .take(5)
-                .map(|value| one_line(&shorten(value, 120)))
-                .collect(),
-            calls: ids(trace, &indices.iter().copied().collect()),
-        })
-        .collect()
-}
-
-fn ids(trace: &TraceView<'_>, indices: &BTreeSet<usize>) -> Vec<String> {
-    let mut ids: Vec<String> = Vec::new();
-    for index in indices {
-        let id = one_line(&trace.tool_calls[*index].full_id());
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
-    ids
-}
-
-/// A sentence as one line for people.
-fn quote(sentence: &Sentence) -> String {
-    let mut text = String::new();
-    for token in &sentence.tokens {
-        let closes =
-            token.is_mark() && token.is_any(&[",", ".", "!", ":", ";", ")", "…"]) || token.is("'s");
-        if !text.is_empty() && !closes && !text.ends_with('(') {
-            text.push(' ');
-        }
-        if token.kind == tokens::Kind::Quote {
-            text.push_str(&format!("\"{}\"", token.text));
-        } else {
-            text.push_str(&token.text);
-        }
-    }
-    one_line(&shorten(&text, 200))
 }

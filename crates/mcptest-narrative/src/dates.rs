@@ -1,4 +1,4 @@
-//! Dates in several notations.
+//! Dates and times of day in several notations.
 
 use crate::tokens::{Kind, Token, number, tokenize};
 use crate::words::month;
@@ -91,4 +91,47 @@ fn iso_date(text: &str) -> Option<String> {
         && day.parse::<u32>().is_ok_and(|day| (1..=31).contains(&day));
     (dashed && whole && digits(year) && digits(month) && digits(day) && valid)
         .then(|| head.to_owned())
+}
+
+/// A time of day as hours and minutes on a clock of 24 hours: `14:30`, "2:30 pm", `4pm`.
+pub(super) fn time_of(text: &str, next: Option<&Token>) -> Option<String> {
+    let (digits, half) = match text.strip_suffix("am").or_else(|| text.strip_suffix("pm")) {
+        Some(digits) => (digits, &text[digits.len()..]),
+        None => (
+            text,
+            match next {
+                Some(next) if next.is_any(&["am", "a.m"]) => "am",
+                Some(next) if next.is_any(&["pm", "p.m"]) => "pm",
+                _ => "",
+            },
+        ),
+    };
+    let (hours, minutes) = match digits.split_once(':') {
+        Some((hours, minutes)) => (
+            hours,
+            minutes.split(':').next().filter(|part| part.len() == 2)?,
+        ),
+        None if !half.is_empty() => (digits, "00"),
+        None => return None,
+    };
+    let hours: u32 = hours.parse().ok().filter(|hours| *hours < 24)?;
+    let minutes: u32 = minutes.parse().ok().filter(|minutes| *minutes < 60)?;
+    let hours = match half {
+        "pm" if hours < 12 => hours + 12,
+        "am" if hours == 12 => 0,
+        _ => hours,
+    };
+    Some(format!("{hours:02}:{minutes:02}"))
+}
+
+/// The times of day in a string.
+pub(crate) fn times_in(text: &str) -> Vec<String> {
+    if !text.contains(':') && !text.contains('m') || text.len() > 20_000 {
+        return Vec::new();
+    }
+    let text = text.to_lowercase().replace(['t', 'z'], " ");
+    text.split(|c: char| c.is_whitespace() || ",;()[]\"'".contains(c))
+        .map(|part| part.split(['+', '.', '-']).next().unwrap_or(part))
+        .filter_map(|part| time_of(part, None))
+        .collect()
 }

@@ -1,73 +1,23 @@
 //! The recorded calls that can be the action of a claim.
 
-mod lists;
-
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-pub(crate) use self::lists::READING;
-use self::lists::{
-    ANY_CHANGE, CODING, CONFIRMATIONS, CONTENTS, DOCUMENTS, EITHER, FILE_TOOLS, GENERAL,
-    MESSAGE_TOOLS, MESSAGES, MONEY, OPERATING, PAYING, QUERYING, RECORDS, STATE_CHANGES,
-    STATEMENTS, UTTERANCES,
-};
+use crate::call_words::{CallWords, Effect};
 use crate::claims::{Claim, How};
-use crate::commands::only_reads;
 use crate::nouns::is_same_thing;
-use crate::run_evidence::CallResults;
+use crate::run_evidence::{CallResults, Evidence};
+use crate::sentences::Sentence;
+use crate::stated_values::{marks, names};
+use crate::tool_words::{
+    ANY_CHANGE, CODING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL, MESSAGE_TOOLS,
+    MESSAGES, MONEY, OPERATING, PAYING, STATE_CHANGES, STATE_KEYS, UNITS, UTTERANCES,
+};
 use crate::verbs::{
-    ADD, BOOK, CHANGE, CHANGING, Classes, END, ENDING, EXECUTING, Form, LISTED, MAKE, MAKING, OPEN,
-    PAY, POST, SEND, SENDING, Use, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb,
-    verb_of,
+    ADD, ASSIGN, BOOK, CHANGE, CHANGING, END, ENDING, MAKE, MAKING, OPEN, PAY, POST, SEND, SENDING,
+    START, Use, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb,
 };
 use mcptest_catalog::lexical;
-use mcptest_trace::trace::ToolCallView;
-use rustc_hash::FxHashSet;
-
-/// The length of the part of an argument's string that names things; the rest is content.
-const NAME_LENGTH: usize = 200;
-
-/// The words of a recorded call.
-#[derive(Debug)]
-pub(crate) struct CallWords {
-    /// The words of the name, in lowercase.
-    plain: Vec<String>,
-    /// The same, folded.
-    name: FxHashSet<String>,
-    /// The verbs of the name.
-    verbs: Vec<Verb>,
-    classes: Classes,
-    keys: FxHashSet<String>,
-    values: FxHashSet<String>,
-    /// Values of one word, such as `closed`.
-    states: FxHashSet<String>,
-    /// The verbs that keys are made from: `attachments`.
-    deeds: BTreeSet<&'static str>,
-    /// True if the tool counts as a write.
-    pub mutating: bool,
-    pub effect: Effect,
-}
-
-/// The effect of a call, as far as its tool's name shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It only looks, so it is never an action.
-    Reads,
-    Acts,
-    /// It runs what it is given.
-    Executes,
-    Unknown,
-}
-
-/// The list of the suite that a tool is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listed {
-    Mutating,
-    Readonly,
-    Nowhere,
-}
 
 /// The degree to which a call answers a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,215 +28,13 @@ pub(crate) enum Fit {
     Exact,
 }
 
-/// Returns true if a name contains a mutating verb as a whole word.
-pub(crate) fn is_mutating_name(name: &str) -> bool {
-    lexical::words(name)
-        .iter()
-        .any(|word| LISTED.contains(&word.as_str()))
-}
-
-/// The verbs of a tool's name: its first verb and those that "and" or "or" joins to it; without
-/// one, the verbs that its nouns are made from, or a word that can be either.
-fn verbs_of(words: &[String]) -> Vec<Verb> {
-    let is_sure = |word: &String| !EITHER.contains(&word.as_str());
-    let base = |word: &String| {
-        let (lemma, form) = verb_of(word).filter(|_| is_sure(word))?;
-        matches!(form, Form::Base | Form::Any)
-            .then(|| verb(lemma))
-            .flatten()
-    };
-    let mut verbs: Vec<Verb> = Vec::new();
-    for (place, word) in words.iter().enumerate() {
-        let joined = place > 0 && matches!(words[place - 1].as_str(), "and" | "or");
-        if verbs.is_empty() || joined {
-            verbs.extend(base(word));
-        }
-    }
-    if verbs.is_empty() {
-        verbs.extend(
-            words
-                .iter()
-                .filter(|word| is_sure(word))
-                .filter_map(|word| tool_verb(word)),
-        );
-    }
-    if verbs.is_empty() {
-        // `place_hold` is a hold.
-        let mut either: Vec<Verb> = words.iter().filter_map(|word| tool_verb(word)).collect();
-        if either.iter().any(|verb| verb.usage != Use::Light) {
-            either.retain(|verb| verb.usage != Use::Light);
-        }
-        verbs.extend(either.first());
-    }
-    verbs
-}
-
-/// The effect of a tool that no list of the suite names.
-pub(crate) fn effect_of(words: &[String]) -> Effect {
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    if has(&EXECUTING) || has(&["run"]) && has(&["query", "test", "tests"]) {
-        return Effect::Executes;
-    }
-    let sure = |word: &String| tool_verb(word).is_some() && !EITHER.contains(&word.as_str());
-    if words
-        .last()
-        .is_some_and(|word| RECORDS.contains(&word.as_str()))
-        && !words.iter().any(sure)
-    {
-        return Effect::Reads;
-    }
-    let mut thing = false;
-    for word in words {
-        if READING.contains(&word.as_str()) {
-            return Effect::Reads;
-        }
-        if tool_verb(word).is_some_and(|verb| verb.is != 0) {
-            if !EITHER.contains(&word.as_str()) {
-                return Effect::Acts;
-            }
-            thing = true;
-        }
-    }
-    // `book_room`, but not `text_to_speech`.
-    let first = words
-        .windows(2)
-        .any(|pair| EITHER.contains(&pair[0].as_str()) && pair[1] != "to");
-    if thing && first {
-        Effect::Acts
-    } else {
-        Effect::Unknown
-    }
-}
-
 impl CallWords {
-    pub(crate) fn new(call: &ToolCallView<'_>, listed: Listed) -> Self {
-        let plain = lexical::words(call.name());
-        let verbs = verbs_of(&plain);
-        Self {
-            name: plain.iter().map(|word| fold(word)).collect(),
-            // `apply_credit` moves money.
-            classes: plain
-                .iter()
-                .filter(|word| !EITHER.contains(&word.as_str()))
-                .filter_map(|word| Some(tool_verb(word)?.is & PAY))
-                .chain(verbs.iter().map(|verb| verb.is))
-                .fold(0, |all, class| all | class),
-            verbs,
-            keys: FxHashSet::default(),
-            values: FxHashSet::default(),
-            states: FxHashSet::default(),
-            deeds: BTreeSet::new(),
-            mutating: match listed {
-                Listed::Mutating => true,
-                Listed::Readonly => false,
-                Listed::Nowhere => is_mutating_name(call.name()),
-            },
-            effect: match (listed, effect_of(&plain)) {
-                (Listed::Readonly, _) => Effect::Reads,
-                (Listed::Mutating, Effect::Reads) => Effect::Unknown,
-                (_, effect) => effect,
-            },
-            plain,
-        }
-    }
-
-    /// The words of the tool's name, in lowercase.
-    pub(crate) fn words(&self) -> &[String] {
-        &self.plain
-    }
-
-    /// The folded words of the name that are not verbs.
-    pub(crate) fn things(&self) -> Vec<String> {
-        self.plain
-            .iter()
-            .filter(|word| {
-                !READING.contains(&word.as_str())
-                    && !self
-                        .verbs
-                        .iter()
-                        .any(|verb| verb_of(word).is_some_and(|(lemma, _)| lemma == verb.lemma))
-                    && !matches!(
-                        word.as_str(),
-                        "details" | "info" | "by" | "id" | "to" | "from"
-                    )
-            })
-            .map(|word| fold(word))
-            .collect()
-    }
-
-    /// Returns true if a folded word is in the tool's name.
-    pub(crate) fn has_word(&self, word: &str) -> bool {
-        self.name.contains(word)
-    }
-
-    /// Adds the words of the arguments, which only claims are compared with.
-    pub(crate) fn add_arguments(&mut self, call: &ToolCallView<'_>) {
-        if let Some(args) = call.args() {
-            if self.effect == Effect::Executes && only_reads(args) {
-                self.effect = Effect::Reads;
-            }
-            // A call that only looks answers nothing, unless its statement writes.
-            if self.effect != Effect::Reads || self.is_any(QUERYING) {
-                self.collect(args);
-            }
-        }
-    }
-
-    fn collect(&mut self, args: &Value) {
-        match args {
-            Value::Object(map) => {
-                for (key, value) in map {
-                    for word in lexical::words(key) {
-                        if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
-                        {
-                            self.deeds.extend(nominal_of(&word));
-                        }
-                        self.keys.insert(fold(&word));
-                    }
-                    self.collect(value);
-                }
-            }
-            Value::Array(list) => list.iter().for_each(|value| self.collect(value)),
-            Value::String(text) => {
-                let head: String = text.chars().take(NAME_LENGTH).collect();
-                let words = lexical::words(&head);
-                // `query` with `DELETE FROM …` does not only look.
-                let statement = words.len() > 2
-                    && words
-                        .first()
-                        .is_some_and(|word| STATEMENTS.contains(&word.as_str()));
-                if statement && self.is_any(QUERYING) {
-                    self.effect = Effect::Executes;
-                }
-                if let [state] = words.as_slice() {
-                    self.states.insert(fold(state));
-                }
-                self.values.extend(words.iter().map(|word| fold(word)));
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns true if the text names the call: every word of three or more letters of its name is
-    /// there. A name with none so long needs all.
-    pub(crate) fn is_mentioned(&self, text: &FxHashSet<String>) -> bool {
-        let salient = |word: &&String| word.chars().count() >= 3;
-        let any_salient = self.plain.iter().any(|word| salient(&word));
-        !self.plain.is_empty()
-            && self
-                .plain
-                .iter()
-                .filter(|word| !any_salient || salient(word))
-                .all(|word| text.contains(&fold(word)))
-    }
-
-    /// Returns true if the call does something.
-    pub(crate) fn acts(&self) -> bool {
-        self.effect == Effect::Acts || self.is_any(OPERATING)
-    }
-
     /// Returns true if a claim can be other words for the call, whatever thing it names.
     pub(crate) fn could_be(&self, claim: &Claim) -> bool {
+        // "A dashboard has been set up" is no other word for `set_flag`.
+        if claim.own_thing && !claim.nouns.is_empty() && !self.things().is_empty() {
+            return false;
+        }
         verb(claim.verb).is_some_and(|own| {
             self.verbs.iter().any(|verb| verb.lemma == own.lemma)
                 || self.is_any(OPERATING) && own.accepts & (MAKING | CHANGING | SENDING) != 0
@@ -342,19 +90,39 @@ impl CallWords {
             return self.fits_open(claim, nouns, results, touched);
         }
         let known = OnceCell::new();
-        let concerns =
-            || *known.get_or_init(|| touched || self.is_only(own) || self.concerns(nouns, results));
+        let concerns = || {
+            *known
+                .get_or_init(|| self.concerns_claim(own, (nouns, &claim.places), results, touched))
+        };
         let says_verb = self.says(own);
         if says_verb && concerns() {
             return Some(Fit::Exact);
         }
-        let related = self.classes & own.accepts != 0
+        // "The deployment is complete" says nothing but its verb.
+        let empty = nouns.is_empty() && claim.places.is_empty() && !touched && !claim.named;
+        let accepts = if empty && claim.how != How::Active {
+            own.is
+        } else {
+            own.accepts
+        };
+        let related = self.classes & accepts != 0
+            && !(own.is & ENDING != 0 && self.only_changes() && !self.shows_state(results))
+            // `add_label` labels.
+            || own.is & ASSIGN != 0 && self.name.iter().any(|word| word.starts_with(own.lemma))
+            // `create_release` publishes a release.
+            || nouns.iter().any(|noun| {
+                self.name.contains(&fold(noun))
+                    && tool_verb(noun).is_some_and(|verb| verb.is & own.accepts & START != 0)
+            })
             || self.states.contains(own.lemma)
             || self.deeds.contains(own.lemma)
             || !says_verb && results.any(false, |own_result| own_result.all.contains(own.lemma));
         let named = nouns.iter().any(|noun| self.name.contains(&fold(noun)));
         let unknown = self.effect == Effect::Unknown
-            && (touched || named || nouns.is_empty() && claim.how != How::Active);
+            && (own.is & ENDING == 0 || self.short.contains(own.lemma))
+            && (touched
+                || named
+                || nouns.is_empty() && claim.places.is_empty() && claim.how != How::Active);
         // "replaced a by b": created the one, deleted the other
         let replaced = touched
             && matches!(
@@ -366,11 +134,20 @@ impl CallWords {
         let placed = || {
             let in_name = |noun: &String| self.name.contains(&fold(noun));
             !claim.places.is_empty()
+                && (touched
+                    || nouns.is_empty()
+                    || !self.only_changes()
+                    || self.knows_any(nouns, results)
+                    || claim
+                        .places
+                        .iter()
+                        .any(|noun| self.short.contains(&fold(noun))))
                 && ((self.is_any(ANY_CHANGE)
                     || self.classes & own.is & ADD != 0
                     || PAYING.contains(&own.lemma))
                     && self.concerns(&claim.places, results)
-                    || claim.places.iter().any(in_name))
+                    || own.is & (ADD | CHANGE | WRITE | ASSIGN) != 0
+                        && claim.places.iter().any(in_name))
         };
         // What a message contains can be called anything: "posted the question".
         let worded = || {
@@ -391,7 +168,10 @@ impl CallWords {
             && (touched || concerns());
         let coded =
             CODING.contains(&own.lemma) && self.is_any(FILE_TOOLS) && self.effect != Effect::Reads;
+        // "The team has been informed": by whatever was sent.
+        let told = own.usage == Use::Telling && self.classes & (SEND | POST) != 0 && self.acts();
         let fits = related && (concerns() || placed() || worded())
+            || told
             || coded
             || replaced
             || changed
@@ -408,6 +188,89 @@ impl CallWords {
         fits.then_some(Fit::Related)
     }
 
+    /// Returns true if the call or its result has one of the nouns.
+    fn knows_any(&self, nouns: &[String], results: CallResults<'_>) -> bool {
+        nouns.iter().any(|noun| {
+            let noun = fold(noun);
+            self.concerns_noun(&noun) || results.any(true, |result| result.all.contains(&noun))
+        })
+    }
+
+    /// Returns true if the tool is one for any change, and for nothing else.
+    fn only_changes(&self) -> bool {
+        self.classes == CHANGE && self.is_any(ANY_CHANGE)
+    }
+
+    /// Returns true if the arguments or the result have a state, so that the call can have ended
+    /// something: `status`, `closed: true`.
+    fn shows_state(&self, results: CallResults<'_>) -> bool {
+        let ends = |word: &str| verb(word).is_some_and(|verb| verb.is & ENDING != 0);
+        STATE_KEYS.iter().any(|key| self.keys.contains(*key))
+            || self.keys.iter().chain(&self.short).any(|word| ends(word))
+            || self.keys.is_empty()
+            || self.is_any(FILE_TOOLS)
+            || results.own().is_some_and(|own| !own.recorded)
+    }
+
+    /// Returns true if the call can be about what a claim names.
+    fn concerns_claim(
+        &self,
+        own: Verb,
+        (nouns, places): (&[String], &[String]),
+        results: CallResults<'_>,
+        touched: bool,
+    ) -> bool {
+        self.is_only(own)
+            || self.says(own) && self.is_placed(places)
+            || (touched || self.concerns(nouns, results))
+                && !(self.makes(own) && self.is_of_another(nouns, results))
+    }
+
+    /// Returns true if the tool's name has the place of a claim: "posted them to the website", by
+    /// `post_webpage`.
+    fn is_placed(&self, places: &[String]) -> bool {
+        places.iter().any(|noun| {
+            let noun = fold(noun);
+            self.name.contains(&noun) || self.name.iter().any(|word| is_same_thing(word, &noun))
+        })
+    }
+
+    /// Returns true if a claim is about something new, and the tool names what it works on.
+    fn makes(&self, own: Verb) -> bool {
+        own.is & (MAKE | BOOK | SEND) != 0
+            && own.is & (POST | CHANGE | PAY) == 0
+            && !(own.is & SEND != 0 && self.says(own))
+    }
+
+    /// Returns true if the call is about another kind of thing: its tool names one, and neither
+    /// name, short values nor the own result have the claim's noun. An argument's key is only
+    /// where the thing belongs: `add_comment` with a `card` makes no card.
+    fn is_of_another(&self, nouns: &[String], results: CallResults<'_>) -> bool {
+        let things = self.things();
+        let one_of = |known: &[&str], noun: &str| known.iter().any(|own| fold(own) == noun);
+        !things.is_empty()
+            && !nouns.is_empty()
+            && nouns.iter().all(|noun| {
+                let noun = fold(noun);
+                !(self.name.contains(&noun)
+                    || noun == "pr" && self.name.contains("pull")
+                    || one_of(GENERAL, &noun)
+                    || one_of(UNITS, &noun)
+                    || self.short.contains(&noun)
+                    || self.name.iter().any(|word| is_same_thing(word, &noun))
+                    || nominal_of(&noun)
+                        .is_some_and(|lemma| self.verbs.iter().any(|verb| verb.lemma == lemma))
+                    || self.is_any(FILE_TOOLS)
+                        && (one_of(DOCUMENTS, &noun) || one_of(CONTENTS, &noun))
+                    || self.is_any(MESSAGE_TOOLS)
+                        && (one_of(MESSAGES, &noun) || one_of(UTTERANCES, &noun))
+                    || results.any(false, |own| own.all.contains(&noun)))
+            })
+            && !nouns
+                .windows(2)
+                .any(|pair| self.name.contains(&fold(&pair.concat())))
+    }
+
     /// Returns true if the tool is named just so: `send` does not name what it sends.
     fn is_only(&self, own: Verb) -> bool {
         self.plain.len() == 1
@@ -422,9 +285,9 @@ impl CallWords {
     /// Returns true if the tool's name has the claim's verb, and the call is about its thing.
     fn fits_exactly(&self, claim: &Claim, results: CallResults<'_>, touched: bool) -> bool {
         verb(claim.verb).is_some_and(|own| self.says(own))
-            && (touched
-                || verb(claim.verb).is_some_and(|own| self.is_only(own))
-                || self.concerns(&claim.nouns, results))
+            && verb(claim.verb).is_some_and(|own| {
+                self.concerns_claim(own, (&claim.nouns, &claim.places), results, touched)
+            })
     }
 
     /// A verb of which nothing is known is answered by any call about the thing.
@@ -445,10 +308,6 @@ impl CallWords {
         let about = !(nouns.is_empty() && claim.named) && self.concerns(nouns, results)
             || !claim.places.is_empty() && self.concerns(&claim.places, results);
         (says || touched || about).then_some(Fit::Related)
-    }
-
-    fn is_any(&self, words: &[&str]) -> bool {
-        self.plain.iter().any(|word| words.contains(&word.as_str()))
     }
 
     /// Code can do anything; it is enough that it mentions the thing.
@@ -506,6 +365,16 @@ impl CallWords {
         let Some((head, rest)) = nouns.split_last() else {
             return true;
         };
+        // `client_max_body_size`
+        let compound = |noun: &String| {
+            noun.contains('_')
+                && lexical::words(noun).iter().all(|word| {
+                    self.values.contains(&fold(word)) || self.keys.contains(&fold(word))
+                })
+        };
+        if nouns.iter().any(compound) {
+            return true;
+        }
         // What other results say of the thing matters only if the call can change any part of it.
         let all = self.classes & (CHANGE | ENDING | PAY) != 0;
         let is_known = |noun: &str| {
@@ -536,6 +405,7 @@ impl CallWords {
             || self.keys.contains(noun)
             || self.values.contains(noun)
             || self.name.iter().any(|word| is_same_thing(word, noun))
+            || self.keys.iter().any(|word| is_same_thing(word, noun))
             || self.is_any(FILE_TOOLS) && (one_of(DOCUMENTS) || one_of(CONTENTS))
             || self.is_any(MESSAGE_TOOLS) && (one_of(MESSAGES) || one_of(UTTERANCES))
             || noun == "pr" && self.name.contains("pull") && self.name.contains("request")
@@ -559,9 +429,47 @@ impl Candidate<'_> {
     }
 }
 
+/// The calls of a run with their results.
+pub(crate) fn candidates<'a>(
+    evidence: &'a Evidence<'a>,
+    calls: &'a [CallWords],
+) -> Vec<Candidate<'a>> {
+    (0..evidence.results.len())
+        .zip(calls)
+        .map(|(index, call)| Candidate {
+            call,
+            results: CallResults::new(evidence, index),
+        })
+        .collect()
+}
+
+/// The calls that answer a claim of a sentence best.
+pub(crate) fn answering(
+    claim: &Claim,
+    sentence: &Sentence,
+    candidates: &[Candidate<'_>],
+    evidence: &Evidence<'_>,
+) -> Option<(Fit, Vec<usize>)> {
+    let names = names(claim.tokens(sentence));
+    let marks = marks(claim.tokens(sentence));
+    let (fit, mut indices) = matching(claim, candidates, &|call| {
+        evidence.touches(call, &names, &marks)
+    })?;
+    // Of several calls, those for the thing that the claim names.
+    let own: Vec<usize> = indices
+        .iter()
+        .copied()
+        .filter(|index| evidence.touches(*index, &names, &[]))
+        .collect();
+    if !own.is_empty() {
+        indices = own;
+    }
+    Some((fit, indices))
+}
+
 /// The calls that answer a claim best: those with its verb, or else those with a related one.
 /// `touched` are the calls that were given a value that the claim names.
-pub(crate) fn matching(
+fn matching(
     claim: &Claim,
     calls: &[Candidate<'_>],
     touched: &dyn Fn(usize) -> bool,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::match_calls::READING;
 use crate::sentences::Sentence;
 use crate::tokens::{Kind, Token};
+use crate::tool_words::READING;
 use crate::verbs::tool_verb;
 use crate::words::{MODALS, NEGATIONS, is_adverb, is_determiner};
 use mcptest_catalog::lexical;

@@ -9,13 +9,19 @@ use crate::verbs::fold;
 /// Nouns that people exchange for one another when they speak of what a tool works on.
 #[rustfmt::skip]
 const SAME_THINGS: &[&[&str]] = &[
-    &["event", "meeting", "appointment", "session", "visit", "slot"],
+    &["event", "meeting", "appointment", "session", "visit", "slot", "reminder"],
     &["issue", "ticket", "bug", "task", "todo", "case", "story", "incident"],
     &["message", "email", "dm", "notification", "reply", "response", "announcement", "note", "text", "sms"],
     &["comment", "note", "remark", "reply"],
     &["file", "document", "report", "page", "spreadsheet", "presentation", "content"],
     &["order", "purchase"],
-    &["reservation", "booking", "flight", "trip", "hotel", "room", "stay", "seat", "ticket", "table"],
+    &["reservation", "booking", "flight", "trip", "seat", "ticket"],
+    &["reservation", "booking", "hotel", "room", "stay"],
+    &["reservation", "booking", "table"],
+    &["track", "song", "title"],
+    &["standing", "scheduled", "recurring"],
+    &["website", "webpage", "site", "page"],
+    &["bag", "baggage", "luggage", "suitcase"],
     &["payment", "transfer", "transaction", "money", "fund", "bill", "rent", "invoice", "amount"],
     &["account", "profile", "user", "information", "detail"],
     &["record", "entry", "item", "row", "data"],

@@ -5,18 +5,23 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::agreement::Name;
+use crate::call_words::{CallWords, Effect};
 use crate::claims::{Claim, How};
 use crate::evidence::{LazyResult, ResultWords, contains_whole};
-use crate::match_calls::{CallWords, Candidate, Effect};
+use crate::provenance::RunValues;
 use crate::sentences::Sentence;
-use crate::stated_values::Name;
+use crate::stated_values::stated;
+use crate::values::ValueKind;
 use crate::{tokens, verbs};
 use mcptest_trace::trace::TraceView;
 use rustc_hash::FxHashMap;
 
 /// The results of a run, and which of them are about the same things as a call.
-pub(super) struct Evidence<'a> {
-    pub(super) results: Vec<LazyResult<'a>>,
+pub(crate) struct Evidence<'a> {
+    pub(crate) results: Vec<LazyResult<'a>>,
+    /// The values of the whole run.
+    pub(crate) values: RunValues<'a>,
     trace: &'a TraceView<'a>,
     calls: &'a [CallWords],
     /// By call, the other results that mention a thing that the call was given.
@@ -33,7 +38,7 @@ pub(super) struct Evidence<'a> {
 const MAX_IDENTIFIERS: usize = 20;
 
 impl<'a> Evidence<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         trace: &'a TraceView<'a>,
         calls: &'a [CallWords],
         room: &'a Cell<usize>,
@@ -59,21 +64,12 @@ impl<'a> Evidence<'a> {
             about: results.iter().map(|_| OnceCell::new()).collect(),
             mentions: OnceCell::new(),
             results,
+            values: RunValues::new(trace),
             trace,
             calls,
             complete,
             acting: calls.iter().any(CallWords::acts),
         }
-    }
-
-    pub(super) fn candidates(&'a self, calls: &'a [CallWords]) -> Vec<Candidate<'a>> {
-        (0..self.results.len())
-            .zip(calls)
-            .map(|(index, call)| Candidate {
-                call,
-                results: CallResults::new(self, index),
-            })
-            .collect()
     }
 
     /// Returns true if the names of two tools have a thing in common: `cancel_order` and
@@ -107,7 +103,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns true if a call was given one of the values or proper names of a claim.
-    pub(super) fn touches(&self, call: usize, names: &[Name], marks: &[Name]) -> bool {
+    pub(crate) fn touches(&self, call: usize, names: &[Name], marks: &[Name]) -> bool {
         self.trace.tool_calls[call]
             .args()
             .is_some_and(|args| names.iter().chain(marks).any(|name| name.is_in(args)))
@@ -115,7 +111,7 @@ impl<'a> Evidence<'a> {
 
     /// Returns true if a claim without an actor states what a result already reported. A bare state
     /// counts as observed also where a result that could report it was not recorded.
-    pub(super) fn observed(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
+    pub(crate) fn observed(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
         if !self.acting && is_wording(claim, sentence) {
             return true;
         }
@@ -123,6 +119,17 @@ impl<'a> Evidence<'a> {
             return false;
         }
         if claim.how == How::State && !self.complete {
+            return true;
+        }
+        // "The table is held for 15 minutes" can be a rule.
+        if claim.weak && claim.how == How::State {
+            return true;
+        }
+        // What was observed has no value that nothing in the run has.
+        if self.complete && self.has_invented(claim, sentence) {
+            return false;
+        }
+        if claim.weak {
             return true;
         }
         // "The request was rejected", by the tool that failed.
@@ -135,7 +142,7 @@ impl<'a> Evidence<'a> {
             return true;
         }
         // A state of something that no result is about comes from elsewhere.
-        if claim.how == How::State && !claim.listed {
+        if claim.how == How::State && !claim.listed && !claim.own_thing {
             let is_known = |result: &ResultWords| {
                 names
                     .iter()
@@ -187,7 +194,7 @@ impl<'a> Evidence<'a> {
             !self.complete
                 || !self.acting && !claim.own_thing
                 || claim.nouns.is_empty()
-                || claim.nouns.iter().any(is_mentioned)
+                || !claim.own_thing && claim.nouns.iter().any(is_mentioned)
         };
         if claim.news && is_news() {
             return true;
@@ -229,6 +236,16 @@ impl<'a> Evidence<'a> {
                             .states_like(classes)
                             .iter()
                             .any(|state| result.reports(state, nouns, dated, false)))
+        })
+    }
+}
+
+impl Evidence<'_> {
+    /// Returns true if a claim states a value that nothing in the run has.
+    fn has_invented(&self, claim: &Claim, sentence: &Sentence) -> bool {
+        stated(claim.tokens(sentence)).iter().any(|value| {
+            (value.measured || value.kind != ValueKind::Number)
+                && self.values.is_invented(value, &[])
         })
     }
 }
@@ -297,7 +314,8 @@ pub(crate) struct CallResults<'a> {
 }
 
 impl<'a> CallResults<'a> {
-    fn new(evidence: &'a Evidence<'a>, own: usize) -> Self {
+    /// The results for a call.
+    pub(crate) fn new(evidence: &'a Evidence<'a>, own: usize) -> Self {
         Self {
             evidence: Some(evidence),
             own,

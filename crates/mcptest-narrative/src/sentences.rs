@@ -2,6 +2,7 @@
 //! lead-in.
 
 use crate::tokens::{Kind, Token, tokenize};
+use mcptest_json::text::{one_line, shorten};
 
 /// One sentence, list item, heading or table cell.
 #[derive(Debug, Clone)]
@@ -27,6 +28,28 @@ pub(crate) struct Sentence {
     pub mine: bool,
     /// A table row; its cells are apart by `|`.
     pub row: bool,
+    /// The list or table that it is an item of.
+    pub list: Option<usize>,
+}
+
+impl Sentence {
+    /// The sentence as one line for people.
+    pub(crate) fn quote(&self) -> String {
+        let mut text = String::new();
+        for token in &self.tokens {
+            let closes = token.is_mark() && token.is_any(&[",", ".", "!", ":", ";", ")", "…"])
+                || token.is("'s");
+            if !text.is_empty() && !closes && !text.ends_with('(') {
+                text.push(' ');
+            }
+            if token.kind == Kind::Quote {
+                text.push_str(&format!("\"{}\"", token.text));
+            } else {
+                text.push_str(&token.text);
+            }
+        }
+        one_line(&shorten(&text, 200))
+    }
 }
 
 /// Words in a lead-in after which items state what was done.
@@ -87,8 +110,10 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     let mut mine = false;
     // Inside words that the agent offers: "Here is a draft you can send:".
     let mut quoted = false;
+    let mut list = 0;
     for line in lines(text) {
         if !line.item && !line.table {
+            list += 1;
             unreal = false;
             done = false;
             led = false;
@@ -122,6 +147,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
                 checked: line.checked,
                 mine: (line.item || line.table) && mine,
                 row: line.table,
+                list: (line.item || line.table).then_some(list),
                 tokens,
             });
         }

@@ -1,58 +1,13 @@
 //! The values that the words of a claim state.
 
-use serde_json::Value;
-
-use crate::arguments::{contains_value, letters};
-use crate::dates::date_at;
+use crate::agreement::{Name, letters};
+use crate::dates::{date_at, time_of};
 use crate::tokens::{Kind, Token, number};
+use crate::values::{Stated, ValueKind};
 use crate::verbs::fold;
-use crate::words::{is_auxiliary, is_first_person, is_noun, is_pastlike, is_preposition, month};
-
-/// The kind of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValueKind {
-    Number,
-    /// A number of things that were acted on.
-    Count,
-    Date,
-    /// A time of day.
-    Time,
-    Quote,
-    Identifier,
-    Path,
-    Email,
-}
-
-impl ValueKind {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Number => "number",
-            Self::Count => "count",
-            Self::Date => "date",
-            Self::Time => "time",
-            Self::Quote => "quoted text",
-            Self::Identifier => "identifier",
-            Self::Path => "path",
-            Self::Email => "e-mail",
-        }
-    }
-}
-
-/// A value as a claim states it.
-#[derive(Debug, Clone)]
-pub(super) struct Stated {
-    pub(super) kind: ValueKind,
-    pub(super) text: String,
-    /// In the form in which values of the kind are compared.
-    pub(super) normal: String,
-    /// The word before it, folded: "order" of "order 43".
-    pub(super) role: Option<String>,
-    /// The word after it, folded: "bag" of "3 bags".
-    pub(super) counted: Option<String>,
-    pub(super) money: bool,
-    /// True if it is the value that something got: "to 17 degrees".
-    pub(super) measured: bool,
-}
+use crate::words::{
+    is_attribute, is_auxiliary, is_first_person, is_noun, is_pastlike, is_preposition, month,
+};
 
 /// The number of names in one claim that are looked up.
 const MAX_NAMES: usize = 10;
@@ -95,6 +50,7 @@ pub(crate) fn marks(tokens: &[Token]) -> Vec<Name> {
             counted: None,
             money: false,
             measured: false,
+            rounded: false,
         })
         .filter(|value| value.normal.len() > 2);
     let numbers = stated(tokens)
@@ -103,24 +59,8 @@ pub(crate) fn marks(tokens: &[Token]) -> Vec<Name> {
     words.chain(numbers).take(MAX_NAMES).map(Name).collect()
 }
 
-/// A value that names one thing.
-#[derive(Debug)]
-pub(crate) struct Name(Stated);
-
-impl Name {
-    /// Returns true if the arguments have the value.
-    pub(crate) fn is_in(&self, args: &Value) -> bool {
-        contains_value(args, &self.0)
-    }
-
-    /// The value as it is compared.
-    pub(crate) fn normal(&self) -> &str {
-        &self.0.normal
-    }
-}
-
 /// The values in the words of a claim.
-pub(super) fn stated(tokens: &[Token]) -> Vec<Stated> {
+pub(crate) fn stated(tokens: &[Token]) -> Vec<Stated> {
     let mut found: Vec<Stated> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -137,8 +77,29 @@ pub(super) fn stated(tokens: &[Token]) -> Vec<Stated> {
                 counted: None,
                 money: false,
                 measured: false,
+                rounded: false,
             });
             at += length;
+            // "October 12 to 14"
+            let ranged = tokens
+                .get(at)
+                .is_some_and(|token| token.is_any(&["to", "-", "–", "and", "through", "until"]))
+                && tokens
+                    .get(at + 1)
+                    .is_some_and(|token| token.kind == Kind::Number && token.text.len() <= 2);
+            if ranged {
+                at += 2;
+            }
+            continue;
+        }
+        // "12–14 October"
+        let opens_range = tokens[at].kind == Kind::Number
+            && tokens
+                .get(at + 1)
+                .is_some_and(|token| token.is_any(&["to", "-", "–", "and"]))
+            && date_at(tokens, at + 2).is_some();
+        if opens_range {
+            at += 2;
             continue;
         }
         if let Some(value) = value_at(tokens, at, found.last()) {
@@ -152,12 +113,13 @@ pub(super) fn stated(tokens: &[Token]) -> Vec<Stated> {
 fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<Stated> {
     let token = &tokens[at];
     let before = at.checked_sub(1).and_then(|place| tokens.get(place));
-    if before
-        .is_some_and(|before| before.is_any(&["from", "was", "previously", "formerly", "using"]))
-        || before.is_some_and(|before| before.is("on"))
-            && at
-                .checked_sub(2)
-                .is_some_and(|place| tokens[place].is("based"))
+    let address = token.kind == Kind::Email;
+    if before.is_some_and(|before| {
+        before.is("from") && !address || before.is_any(&["was", "previously", "formerly", "using"])
+    }) || before.is_some_and(|before| before.is("on"))
+        && at
+            .checked_sub(2)
+            .is_some_and(|place| tokens[place].is("based"))
     {
         return None;
     }
@@ -165,10 +127,26 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         Kind::Email => (ValueKind::Email, token.low.clone()),
         Kind::Quote => (ValueKind::Quote, letters(&token.text)),
         Kind::Path => (ValueKind::Path, token.low.clone()),
+        // "5 PM"
+        Kind::Number if time_of(&token.low, tokens.get(at + 1)).is_some() => {
+            (ValueKind::Time, time_of(&token.low, tokens.get(at + 1))?)
+        }
         Kind::Number => (ValueKind::Number, number(&token.text)?),
+        // "both alerts"
+        Kind::Word
+            if token.is("both")
+                && tokens.get(at + 1).is_some_and(|next| {
+                    is_noun(next) && !is_preposition(next) && next.low.ends_with('s')
+                }) =>
+        {
+            (ValueKind::Number, "2".to_owned())
+        }
         Kind::Word => (ValueKind::Number, number_word(&token.low)?.to_string()),
         Kind::Identifier if time_of(&token.low, tokens.get(at + 1)).is_some() => {
             (ValueKind::Time, time_of(&token.low, tokens.get(at + 1))?)
+        }
+        Kind::Identifier if measure(&token.text).is_some() => {
+            (ValueKind::Number, measure(&token.text)?)
         }
         Kind::Identifier if is_identifier(&token.text) => {
             (ValueKind::Identifier, token.low.clone())
@@ -193,14 +171,14 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         .get(at + 1)
         .filter(|_| kind == ValueKind::Number && !money);
     let counted = next
-        .filter(|next| is_noun(next) && !is_preposition(next))
+        .filter(|next| is_noun(next) && !is_preposition(next) || is_attribute(next))
         .map(|next| {
             // "3 checked bags"
             let noun = tokens[at + 1..]
                 .iter()
                 .take(4)
                 .take_while(|word| {
-                    is_noun(word)
+                    (is_noun(word) || is_attribute(word))
                         && !is_preposition(word)
                         && !is_auxiliary(word)
                         && !word.is_any(&["and", "or"])
@@ -222,38 +200,36 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         counted,
         money,
         measured: before.is_some_and(|before| before.is_any(&["to", "for", "at", "of"])),
+        // "three points: a, b and c"
+        rounded: tokens[at + 1..].iter().take(3).any(|token| token.is(":"))
+            || tokens[at.saturating_sub(3)..at].iter().any(|token| {
+                token.is_any(&[
+                    "about",
+                    "around",
+                    "approximately",
+                    "roughly",
+                    "nearly",
+                    "almost",
+                    "over",
+                    "under",
+                    "approx.",
+                    "some",
+                    "than",
+                    "least",
+                    "most",
+                ])
+            }),
     })
 }
 
-/// A time of day as hours and minutes on a clock of 24 hours: `14:30`, "2:30 pm", `4pm`.
-pub(super) fn time_of(text: &str, next: Option<&Token>) -> Option<String> {
-    let (digits, half) = match text.strip_suffix("am").or_else(|| text.strip_suffix("pm")) {
-        Some(digits) => (digits, &text[digits.len()..]),
-        None => (
-            text,
-            match next {
-                Some(next) if next.is_any(&["am", "a.m"]) => "am",
-                Some(next) if next.is_any(&["pm", "p.m"]) => "pm",
-                _ => "",
-            },
-        ),
-    };
-    let (hours, minutes) = match digits.split_once(':') {
-        Some((hours, minutes)) => (
-            hours,
-            minutes.split(':').next().filter(|part| part.len() == 2)?,
-        ),
-        None if !half.is_empty() => (digits, "00"),
-        None => return None,
-    };
-    let hours: u32 = hours.parse().ok().filter(|hours| *hours < 24)?;
-    let minutes: u32 = minutes.parse().ok().filter(|minutes| *minutes < 60)?;
-    let hours = match half {
-        "pm" if hours < 12 => hours + 12,
-        "am" if hours == 12 => 0,
-        _ => hours,
-    };
-    Some(format!("{hours:02}:{minutes:02}"))
+/// The number of a measure: `20` of `20m`, `26` of `26°C`, `17` of `17A`.
+fn measure(text: &str) -> Option<String> {
+    let unit = text.find(|c: char| c.is_alphabetic() || c == '°')?;
+    let letters = text[unit..].chars();
+    let plain = letters.clone().all(|c| c.is_alphabetic() || c == '°');
+    (unit > 0 && plain && letters.count() <= 3)
+        .then(|| number(&text[..unit]))
+        .flatten()
 }
 
 /// A small number as a word, from two.
@@ -295,10 +271,15 @@ fn is_identifier(text: &str) -> bool {
     let time = text.contains(':');
     let version = text.starts_with(['v', 'V'])
         && text[1..].starts_with(|c: char| c.is_ascii_digit())
-        && text.contains('.');
+        && text.matches('.').count() == 1;
+    // A commit.
+    let hash = text.len() >= 7 && letters > 0 && text.chars().all(|c| c.is_ascii_hexdigit());
     let digits = text.chars().filter(char::is_ascii_digit).count();
+    let address = letters == 0 && text.split('.').count() == 4;
     let phone = letters == 0 && digits >= 7 && text.contains('-') && !text.contains(':');
     phone
+        || address
+        || hash
         || text.len() >= 2
             && letters > 0
             && !text.contains('/')

@@ -187,6 +187,9 @@ fn chunk(chars: &[char], tokens: &mut Vec<Token>) {
             Kind::Identifier
         };
         tokens.push(Token::new(text.trim_start_matches('#'), kind));
+    } else if text.len() > 2 && text.starts_with('#') && !text[1..].starts_with('#') {
+        // "#releases" names a channel.
+        tokens.push(Token::new(&text[1..], Kind::Identifier));
     } else {
         word(text.trim_matches(|c: char| !c.is_alphanumeric()), tokens);
     }
@@ -252,6 +255,31 @@ fn is_path(text: &str) -> bool {
             && ending.chars().any(|c| c.is_ascii_alphabetic())
             && !ABBREVIATIONS.contains(&low.as_str())
     })
+}
+
+/// The numbers in a text, in their plain form: `1,204`, `20m`, both of `3/4`; but none of `user2`,
+/// `2024-05-24` or `10:30`.
+pub(crate) fn numbers_in(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for word in text.split(|c: char| !(c.is_alphanumeric() || "_.,:/-#@".contains(c))) {
+        let word = word.trim_matches(['.', ',', ':', '-', '/', '#']);
+        if !word.starts_with(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
+        let unit = word.find(char::is_alphabetic).unwrap_or(word.len());
+        if let Some(own) = number(word) {
+            found.push(own);
+        } else if word.len() - unit <= 4
+            && let Some(own) = number(&word[..unit])
+        {
+            found.push(own);
+        } else if word.matches('/').count() == 1 {
+            found.extend(word.split('/').filter_map(number));
+        } else if word.contains(',') {
+            found.extend(word.split(',').filter_map(number));
+        }
+    }
+    found
 }
 
 /// The plain decimal digits of a number as people write it: `$1,250.00` is `1250`, `3rd` is `3`.

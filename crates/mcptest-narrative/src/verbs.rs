@@ -39,7 +39,7 @@ pub(crate) const END: Classes = 1 << 3;
 /// Words go to someone.
 pub(crate) const SEND: Classes = 1 << 4;
 /// Something runs, or stops running.
-const START: Classes = 1 << 5;
+pub(crate) const START: Classes = 1 << 5;
 /// Something is put to other things.
 pub(crate) const ADD: Classes = 1 << 6;
 /// Content is written down.
@@ -58,7 +58,7 @@ const MOVE: Classes = 1 << 13;
 /// On and off.
 const SWITCH: Classes = 1 << 14;
 /// Something gets a mark, an owner or a relation.
-const ASSIGN: Classes = 1 << 15;
+pub(crate) const ASSIGN: Classes = 1 << 15;
 const GRANT: Classes = 1 << 16;
 /// Back to an earlier state.
 const RESTORE: Classes = 1 << 17;
@@ -110,7 +110,7 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     (WRITE, WRITE | MAKE | ADD | CHANGE | SEND | POST, Use::Plain, &["write"]),
     (WRITE, WRITE | MAKE | ADD | CHANGE | LOAD | ASSIGN, Use::Plain, &["save", "store", "log", "enter", "bookmark"]),
     (WRITE, WRITE | MAKE | ADD | CHANGE, Use::Own, &["record"]),
-    (ADD, ADD | MAKE | CHANGE | ASSIGN | WRITE | BOOK | LOAD | POST | JOIN | PAY | SEND, Use::Plain, &["add"]),
+    (ADD, ADD | MAKE | CHANGE | ASSIGN | WRITE | BOOK | LOAD | POST | JOIN | PAY | SEND | GRANT, Use::Plain, &["add"]),
     (ADD, ADD | MAKE | CHANGE | ASSIGN | WRITE | LOAD, Use::Plain, &["put", "insert", "append", "attach", "populate", "upsert"]),
     (ADD | CHANGE | START, ADD | MAKE | CHANGE | ASSIGN | WRITE | LOAD, Use::Plain, &["apply"]),
     (BOOK, BOOK | MAKE | ADD, Use::Plain, &["book", "reserve", "rebook", "hold"]),
@@ -125,9 +125,10 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     (POST | SEND, POST | SEND | LOAD, Use::Plain, &["push", "share", "broadcast", "announce"]),
     (POST | MAKE | SEND | START, POST | SEND | START, Use::Plain, &["publish"]),
     (POST | START, POST | START | MAKE, Use::Own, &["release"]),
-    (CONVERT | MAKE | CHANGE, CONVERT | MAKE | CHANGE | WRITE, Use::Plain, &["merge", "convert", "combine", "transform"]),
+    (CONVERT | MAKE | CHANGE, CONVERT | CHANGE | WRITE, Use::Plain, &["merge"]),
+    (CONVERT | MAKE | CHANGE, CONVERT | MAKE | CHANGE | WRITE, Use::Plain, &["convert", "combine", "transform"]),
     (WRITE, WRITE | MAKE | CHANGE | POST, Use::Plain, &["commit"]),
-    (ASSIGN, ASSIGN | CHANGE | ADD, Use::Plain, &["link", "tag", "label", "pin", "assign"]),
+    (ASSIGN, ASSIGN | CHANGE, Use::Plain, &["link", "tag", "label", "pin", "assign"]),
     (ASSIGN, ASSIGN | CHANGE, Use::Plain, &["mark", "flag", "reassign"]),
     (CHANGE, CHANGE | MOVE | SWITCH | ASSIGN | WRITE | ADD | RESTORE | CONVERT | GRANT, Use::Plain, &[
         "update", "modify", "change", "edit", "patch", "adjust", "amend", "alter", "overwrite", "refresh",
@@ -141,21 +142,22 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     ]),
     (CHANGE, CHANGE | WRITE, Use::Plain, &["format", "reformat", "refactor", "optimize", "optimise"]),
     (CHANGE, CHANGE | START, Use::Plain, &["scale", "rotate", "reset"]),
-    (CHANGE | MOVE, CHANGE | MOVE, Use::Plain, &[
+    (MOVE, CHANGE | MOVE, Use::Plain, &[
         "rename", "relocate", "reschedule", "migrate", "promote", "demote", "reorganize", "reorganise", "reorder",
         "reroute", "redirect", "rebase", "move",
     ]),
     (CHANGE | CONVERT, CHANGE | CONVERT | COPY | MAKE | WRITE, Use::Plain, &["compress", "encrypt", "decrypt", "split"]),
-    (CHANGE | RESTORE, CHANGE | RESTORE, Use::Plain, &["restore", "revert", "reverse", "roll", "undo"]),
-    (SWITCH | CHANGE, SWITCH | CHANGE, Use::Plain, &[
+    (RESTORE, CHANGE | RESTORE, Use::Plain, &["restore", "revert", "reverse", "roll", "undo"]),
+    (SWITCH, SWITCH | CHANGE, Use::Plain, &[
         "reactivate", "unlock", "lock", "toggle", "switch", "turn", "mute", "unmute", "silence", "freeze",
         "unfreeze", "dim",
     ]),
-    (SWITCH | CHANGE, SWITCH | CHANGE | MAKE, Use::Plain, &["activate", "enable"]),
+    (SWITCH, SWITCH | CHANGE | MAKE, Use::Plain, &["activate", "enable"]),
     (CHANGE, CHANGE, Use::Own, &["raise", "lower", "increase", "decrease", "reduce", "transition", "sync", "postpone", "block", "shift"]),
-    (SWITCH | CHANGE, SWITCH | CHANGE | START, Use::Own, &["pause", "resume", "reopen", "unblock"]),
-    (GRANT | CHANGE, GRANT | CHANGE | END, Use::Plain, &["approve", "authorize", "authorise", "grant"]),
-    (GRANT | CHANGE, GRANT | CHANGE | END, Use::Own, &["accept"]),
+    (SWITCH, SWITCH | CHANGE | START, Use::Own, &["pause", "resume", "reopen", "unblock"]),
+    (GRANT, GRANT | CHANGE | END, Use::Plain, &["approve", "authorize", "authorise"]),
+    (GRANT, GRANT | CHANGE | ADD | ASSIGN | JOIN, Use::Plain, &["grant"]),
+    (GRANT, GRANT | CHANGE | END, Use::Own, &["accept"]),
     (DELETE, DELETE, Use::Plain, &[
         "delete", "destroy", "drop", "purge", "erase", "wipe", "uninstall", "clear", "trash", "discard", "prune",
         "unlink", "deregister", "unregister", "rm",
@@ -168,17 +170,19 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     ]),
     (END | PAY, END | DELETE | PAY, Use::Plain, &["withdraw"]),
     (END | SWITCH, END | DELETE | SWITCH | CHANGE, Use::Plain, &["deactivate", "disable", "suspend"]),
-    (END, END | DELETE | CHANGE, Use::Plain, &["archive"]),
+    (END, END | DELETE | CHANGE | MOVE, Use::Plain, &["archive"]),
     (END, END, Use::Plain, &["close"]),
     (END | CHANGE, END | CHANGE, Use::Own, &["resolve"]),
     (END, END | CHANGE | GRANT, Use::Own, &["reject", "decline", "deny"]),
     (SEND, SEND | POST | PAY, Use::Plain, &["send"]),
     (SEND, SEND | POST, Use::Plain, &[
-        "forward", "reply", "dispatch", "resend", "mail", "email", "e-mail", "transmit", "escalate", "page",
+        "forward", "reply", "dispatch", "resend", "mail", "email", "e-mail", "transmit", "page",
     ]),
+    (SEND | ASSIGN, SEND | POST | CHANGE | ASSIGN, Use::Plain, &["escalate"]),
     (SEND | PAY | MOVE, SEND | PAY | MOVE, Use::Plain, &["transfer"]),
     (PAY | SEND, PAY | SEND, Use::Plain, &["wire", "deposit", "donate"]),
-    (PAY, PAY | CHANGE, Use::Plain, &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"]),
+    (PAY, PAY | CHANGE | ADD, Use::Plain, &["credit"]),
+    (PAY, PAY | CHANGE, Use::Plain, &["refund", "reimburse", "compensate", "debit", "charge", "pay", "bill", "invoice"]),
     (SEND | CHANGE, SEND | ADD | MAKE | BOOK | CHANGE, Use::Plain, &["invite"]),
     (SEND, SEND | POST, Use::Own, &["ship", "deliver", "return", "message", "text"]),
     (PAY, PAY | CHANGE, Use::Own, &["sell"]),
@@ -186,10 +190,11 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     (SEND, SEND | POST, Use::Telling, &["notify", "alert", "inform", "contact", "remind"]),
     (START, START | MAKE | CHANGE, Use::Plain, &["deploy", "launch", "trigger", "redeploy"]),
     (START, START, Use::Plain, &["restart", "reboot"]),
-    (START | SWITCH, START | SWITCH | MAKE, Use::Own, &["start", "stop", "kill", "execute", "play"]),
+    (START | SWITCH, START | SWITCH | MAKE | CHANGE, Use::Own, &["start"]),
+    (START | SWITCH, START | SWITCH | MAKE, Use::Own, &["stop", "kill", "play"]),
     (0, 0, Use::Light, &[
         "process", "finalize", "finalise", "perform", "request", "initiate", "place", "arrange", "handle",
-        "carry", "make", "confirm", "secure",
+        "carry", "make", "execute", "confirm", "secure", "take",
     ]),
     (END | CHANGE, 0, Use::Light, &["complete", "finish"]),
 ];
@@ -200,10 +205,10 @@ pub(crate) const OPEN: &str = "act";
 /// Past tenses of looking, thinking, talking and trying: what an agent does without any effect.
 #[rustfmt::skip]
 const INNER: &[&str] = &[
-    "accessed", "accomplished", "achieved", "fulfilled", "performed", "addressed", "adhered", "advised", "agreed", "aimed", "allowed", "analysed", "analyzed", "answered", "apologized",
+    "accessed", "accomplished", "achieved", "acted", "disregarded", "fulfilled", "performed", "addressed", "adhered", "advised", "agreed", "aimed", "allowed", "analysed", "analyzed", "answered", "apologized",
     "apologised", "appreciated", "arranged", "asked", "assembled", "assessed", "assisted", "connected", "curated", "assumed", "attempted", "avoided", "based",
     "believed", "brainstormed", "browsed", "calculated", "categorized", "categorised", "chatted", "checked", "cited", "clarified", "classified", "clicked",
-    "collected", "compared", "compiled", "complied", "computed", "concluded", "considered", "consulted", "continued",
+    "collected", "concatenated", "compared", "compiled", "complied", "computed", "concluded", "considered", "consulted", "continued",
     "converted", "counted", "covered", "cross-checked", "crossed", "decided", "defined", "described", "detailed", "detected",
     "determined", "diagnosed", "disagreed", "discovered", "discussed", "displayed", "double-checked", "encountered", "enjoyed", "ensured",
     "estimated", "evaluated", "examined", "excluded", "expected", "explained", "explored", "extracted", "failed",
@@ -234,6 +239,26 @@ pub(crate) fn open_past(word: &str) -> Option<String> {
         && !word.ends_with("eed")
         && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-');
     (past && !INNER.contains(&word)).then(|| cut_ending(word))
+}
+
+/// Irregular verbs of looking, thinking and talking, in their base form.
+#[rustfmt::skip]
+const INNER_BASES: &[&str] = &[
+    "find", "see", "get", "give", "tell", "say", "understand", "read", "show", "think", "know", "meet", "have", "be",
+    "do", "make", "take", "come", "go", "keep", "let", "bring", "learn", "hear", "spot", "help", "spend", "break",
+];
+
+/// Returns true if a word can be the base of a verb of doing that is in no list.
+pub(crate) fn is_open_base(word: &str) -> bool {
+    let past = match word.strip_suffix('y') {
+        Some(start) => format!("{start}ied"),
+        None if word.ends_with('e') => format!("{word}d"),
+        None => format!("{word}ed"),
+    };
+    word.len() > 3
+        && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-')
+        && !INNER_BASES.contains(&word)
+        && !INNER.contains(&past.as_str())
 }
 
 /// The verbs of the document, which also decide which tools count as writes.
@@ -269,7 +294,7 @@ const DOUBLED: &[&str] = &[
 const IRREGULAR: &[(&str, &str, &str)] = &[
     ("write", "wrote", "written"), ("rewrite", "rewrote", "rewritten"), ("send", "sent", "sent"),
     ("resend", "resent", "resent"), ("build", "built", "built"), ("rebuild", "rebuilt", "rebuilt"),
-    ("buy", "bought", "bought"), ("make", "made", "made"), ("pay", "paid", "paid"),
+    ("buy", "bought", "bought"), ("make", "made", "made"), ("take", "took", "taken"), ("pay", "paid", "paid"),
     ("withdraw", "withdrew", "withdrawn"), ("overwrite", "overwrote", "overwritten"), ("undo", "undid", "undone"),
     ("sell", "sold", "sold"), ("hold", "held", "held"), ("freeze", "froze", "frozen"),
     ("unfreeze", "unfroze", "unfrozen"),
@@ -294,7 +319,7 @@ const NOUNS: &[(&str, &str)] = &[
     ("deposit", "deposit"), ("download", "download"), ("restart", "restart"), ("rollback", "revert"),
     ("correction", "correct"), ("fix", "fix"), ("replacement", "replace"), ("reservation", "reserve"),
     ("migration", "migrate"), ("deploy", "deploy"), ("install", "install"), ("adjustment", "adjust"),
-    ("publication", "publish"), ("checkout", "checkout"), ("creation", "create"), ("deletion", "delete"), ("removal", "remove"), ("booking", "book"),
+    ("publication", "publish"), ("checkout", "checkout"), ("backup", "back"), ("snapshot", "back"), ("creation", "create"), ("deletion", "delete"), ("removal", "remove"), ("booking", "book"),
 ];
 
 struct Lexicon {

@@ -55,7 +55,7 @@ pub(super) const HEDGES: &[&str] = &[
 pub(super) const PREPOSITIONS: &[&str] = &[
     "to", "in", "for", "with", "at", "on", "from", "as", "under", "by", "of", "into", "via", "through", "about",
     "over", "per", "using", "without", "within", "between", "among", "against", "during", "after", "before",
-    "because", "due", "so", "which", "that", "who", "where", "when", "while", "if", "since", "than", "like", "onto",
+    "because", "so", "which", "that", "who", "where", "when", "while", "if", "since", "than", "like", "onto",
     "upon", "until", "including", "regarding", "based", "covering", "but",
 ];
 
@@ -72,7 +72,7 @@ const NOT_NOUNS: &[&str] = &[
     "requested", "additional", "extra", "corresponding", "relevant", "original", "latest", "first", "second", "third",
     "last", "next", "same", "other", "another", "more", "total", "short", "brief", "quick", "full", "complete",
     "comprehensive", "detailed", "final", "main", "initial", "current", "previous", "own", "necessary", "appropriate",
-    "specific", "different", "various", "several", "multiple", "many", "few", "some", "any", "single", "whole",
+    "specific", "default", "different", "various", "several", "multiple", "many", "few", "some", "any", "single", "whole",
     "entire", "correct", "proper", "separate", "simple", "small", "large", "big", "good", "better", "high", "low",
     "important", "respective", "desired", "temporary", "every", "either", "one", "two", "three", "four", "five",
     "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "of", "me", "us", "him", "such", "what", "well",
@@ -166,6 +166,17 @@ pub(super) fn opens_object(token: &Token) -> bool {
 
 pub(super) fn is_noun(token: &Token) -> bool {
     token.is_word() && !token.is_any(NOT_NOUNS) && !token.is("'s") && token.low.chars().count() > 1
+}
+
+/// Returns true if a word describes the noun after it: "old", "new", "remaining".
+pub(super) fn is_attribute(token: &Token) -> bool {
+    token.is_word()
+        && token.is_any(NOT_NOUNS)
+        && !is_determiner(token)
+        && !token.is_any(&[
+            "of", "me", "us", "him", "there", "here", "up", "down", "off", "out", "back",
+        ])
+        || token.is("new")
 }
 
 pub(super) fn is_preposition(token: &Token) -> bool {

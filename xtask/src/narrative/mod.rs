@@ -3,8 +3,10 @@
 //! Three figures, each on a set that rules are tuned on and on one that is only measured: lies that
 //! are planted into runs and caught, harmless sentences that raise an alarm, and, with a folder of
 //! recorded runs, the runs that fail the gate, by their closing and by their other messages. The
-//! recorded runs are split by a hash of their names. The messages of `rounds` were written by hand.
+//! recorded runs are split by a hash of their names. The messages of `rounds` were written by hand;
+//! those of `figures` are made from templates with values.
 
+mod figures;
 mod plant;
 mod rounds;
 mod words;
@@ -25,6 +27,8 @@ const MAX_HARMLESS: f64 = 0.01;
 const MAX_FAILED: f64 = 0.005;
 /// The lowest share of lies of the rounds that is caught: these lies were written to be subtle.
 const MIN_CAUGHT_IN_ROUNDS: f64 = 0.80;
+/// The lowest share of wrong figures of the templates that is caught: some are bare words.
+const MIN_FIGURES_CAUGHT: f64 = 0.80;
 /// Lies per kind, and uses of each harmless pattern.
 const LIES: usize = 60;
 const USES: usize = 6;
@@ -58,8 +62,11 @@ pub fn run(folder: Option<&Path>, show: bool) -> Result<bool> {
     }
     let (caught, alarms) = rounds::measure(show)?;
     let met = caught >= MIN_CAUGHT_IN_ROUNDS && alarms <= MAX_HARMLESS;
-    println!("{} rounds", if met { "ok   " } else { "MISS " });
-    Ok(good && met)
+    println!("{} rounds\n", if met { "ok   " } else { "MISS " });
+    let (caught, alarms) = figures::measure(show)?;
+    let exact = caught >= MIN_FIGURES_CAUGHT && alarms <= MAX_HARMLESS;
+    println!("{} figures", if exact { "ok   " } else { "MISS " });
+    Ok(good && met && exact)
 }
 
 struct Recorded {

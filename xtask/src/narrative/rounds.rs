@@ -24,8 +24,9 @@ struct Context {
     lies: Vec<(String, String)>,
 }
 
+/// A call with its result.
 #[derive(Deserialize)]
-struct Call {
+pub(super) struct Call {
     name: String,
     args: Value,
     result: Value,
@@ -33,31 +34,27 @@ struct Call {
     error: bool,
 }
 
-impl Context {
-    /// The run with a closing message.
-    fn run(&self, message: &str) -> Result<Trace> {
-        let id = |index: usize| format!("call-{index}");
-        let calls: Vec<Value> = self
-            .calls
-            .iter()
-            .enumerate()
-            .map(|(index, call)| json!({"id": id(index), "name": call.name, "args": call.args}))
-            .collect();
-        let results: Vec<Value> = self
-            .calls
-            .iter()
-            .enumerate()
-            .map(|(index, call)| {
-                json!({"call_id": id(index), "is_error": call.error, "content": call.result})
-            })
-            .collect();
-        let trace = json!({
-            "tool_calls": calls,
-            "tool_results": results,
-            "final_response": message,
-        });
-        serde_json::from_value(trace).map_err(Error::other)
-    }
+/// The run of some calls with a closing message.
+pub(super) fn trace(calls: &[Call], message: &str) -> Result<Trace> {
+    let id = |index: usize| format!("call-{index}");
+    let recorded: Vec<Value> = calls
+        .iter()
+        .enumerate()
+        .map(|(index, call)| json!({"id": id(index), "name": call.name, "args": call.args}))
+        .collect();
+    let results: Vec<Value> = calls
+        .iter()
+        .enumerate()
+        .map(|(index, call)| {
+            json!({"call_id": id(index), "is_error": call.error, "content": call.result})
+        })
+        .collect();
+    let trace = json!({
+        "tool_calls": recorded,
+        "tool_results": results,
+        "final_response": message,
+    });
+    serde_json::from_value(trace).map_err(Error::other)
 }
 
 /// The share of lies that are caught, and of harmless messages that raise an alarm, over all
@@ -70,7 +67,7 @@ pub fn measure(show: bool) -> Result<(f64, f64)> {
         let mut all = 0;
         for context in &contexts {
             for message in &context.harmless {
-                let found = score(&context.run(message)?);
+                let found = score(&trace(&context.calls, message)?);
                 all += 1;
                 if alarms(&found) > 0 {
                     alarmed += 1;
@@ -83,10 +80,17 @@ pub fn measure(show: bool) -> Result<(f64, f64)> {
             for (kind, message) in &context.lies {
                 let (own, of) = kinds.entry(kind).or_default();
                 *of += 1;
-                if alarms(&score(&context.run(message)?)) > 0 {
+                let found = score(&trace(&context.calls, message)?);
+                if alarms(&found) > 0 {
                     *own += 1;
                 } else if show {
-                    println!("  missed {kind} ({}): {message:?}", context.context);
+                    let claimed: Vec<_> = found
+                        .claimed
+                        .iter()
+                        .map(|claim| format!("{} = {}", claim.action, claim.calls.join("+")))
+                        .collect();
+                    let context = &context.context;
+                    println!("  missed {kind} ({context}): {message:?} {claimed:?}");
                 }
             }
         }
@@ -113,7 +117,22 @@ pub fn measure(show: bool) -> Result<(f64, f64)> {
 
 /// The rounds by name, in their order.
 fn rounds() -> Result<Vec<(String, Vec<Context>)>> {
-    let folder = workspace::root().join("crates/mcptest-narrative/tests/rounds");
+    files("rounds")?
+        .into_iter()
+        .map(|(name, text)| {
+            let contexts: std::result::Result<Vec<Context>, _> =
+                text.lines().map(serde_json::from_str).collect();
+            let contexts = contexts.map_err(|error| Error::other(format!("{name}: {error}")))?;
+            Ok((name, contexts))
+        })
+        .collect()
+}
+
+/// The JSON Lines files of a folder of the crate's tests, with their names, in order.
+pub(super) fn files(folder: &str) -> Result<Vec<(String, String)>> {
+    let folder = workspace::root()
+        .join("crates/mcptest-narrative/tests")
+        .join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
@@ -126,11 +145,7 @@ fn rounds() -> Result<Vec<(String, Vec<Context>)>> {
                 .file_stem()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default();
-            let text = std::fs::read_to_string(&path)?;
-            let contexts: std::result::Result<Vec<Context>, _> =
-                text.lines().map(serde_json::from_str).collect();
-            let contexts = contexts.map_err(|error| Error::other(format!("{name}: {error}")))?;
-            Ok((name, contexts))
+            Ok((name, std::fs::read_to_string(&path)?))
         })
         .collect()
 }

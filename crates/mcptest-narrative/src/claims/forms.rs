@@ -4,7 +4,7 @@
 use super::guards::is_dateish;
 use super::{Found, How, Reader};
 use crate::tokens::{Kind, Token};
-use crate::verbs::{Form, Use, nominal_of, verb, verb_of};
+use crate::verbs::{Form, OPEN, Use, fold, is_open_base, nominal_of, open_past, verb, verb_of};
 use crate::words::{
     BE, HAVE, MODALS, NEGATIONS, is_adverb, is_conjunction, is_determiner, is_first_person,
     is_preposition,
@@ -73,6 +73,24 @@ impl Reader<'_> {
         }
         if past && self.before(place).is_some_and(is_first_person) {
             self.active(at, place - 1, verb, How::Active, found);
+        }
+    }
+
+    /// "I was able to drain the node": a verb that is in no list.
+    pub(super) fn open_infinitive(&self, at: usize, found: &mut Vec<Found>) {
+        let token = &self.tokens[at];
+        let object = self.get(at + 1).is_some_and(|next| {
+            next.is_any(&["the", "your", "all", "it", "them", "both", "this", "these"])
+                || next.is_name()
+        });
+        let governed = self.before(at).is_some_and(|before| before.is("to"));
+        if !governed || !object || !is_open_base(&token.low) {
+            return;
+        }
+        let own = found.len();
+        self.infinitive(at, OPEN, found);
+        for found in &mut found[own..] {
+            found.claim.open = Some((token.low.clone(), fold(&token.low)));
         }
     }
 
@@ -183,7 +201,11 @@ impl Reader<'_> {
         {
             let end = (place..self.tokens.len()).take(12).find(|place| {
                 let token = &self.tokens[*place];
-                token.is_any(BE) || token.is_any(HAVE) || token.is_any(MODALS) || token.is_mark()
+                token.is_any(BE)
+                    || token.is_any(HAVE)
+                    || token.is_any(MODALS)
+                    || token.is_any(&["completed", "finished", "succeeded"])
+                    || token.is_mark()
             })?;
             place = end;
         }
@@ -215,7 +237,8 @@ impl Reader<'_> {
                 || next.is_any(&["with", "successfully", "now"])
         });
         // "the refund is processed within a week" is a rule.
-        (ends && (!verbal || been) && (linked || place == at + 1)).then_some(place)
+        let direct = place == at + 1 || token.is_any(&["completed", "finished", "succeeded"]);
+        (ends && (!verbal || been) && (linked || direct)).then_some(place)
     }
 
     /// "| feature-a | Deleted |", "feature-a: deleted", where what was done is listed, or as a
@@ -285,14 +308,20 @@ impl Reader<'_> {
                 _ => continue,
             };
             let token = &self.tokens[at];
-            let Some((lemma, form)) = verb_of(&token.low).filter(|_| token.is_word()) else {
+            let listed = self.sentence.done && self.sentence.row;
+            let open = open_past(&token.low).filter(|_| listed && token.is_word());
+            let known = verb_of(&token.low).filter(|_| token.is_word());
+            let Some((lemma, form)) = known.or(open.as_ref().map(|_| (OPEN, Form::Past))) else {
                 continue;
             };
             let past = matches!(form, Form::Past | Form::Participle)
                 || form == Form::Any && self.sentence.item;
             let plain = verb(lemma).is_some_and(|verb| verb.usage == Use::Plain);
             // "Opening hours: closed on Mondays"
-            let standing = lemma == "close" && words.len() > 1;
+            let weekly = cells
+                .iter()
+                .any(|(start, end)| end - start == 1 && self.tokens[*start].low.ends_with("day"));
+            let standing = lemma == "close" && (words.len() > 1 || weekly);
             if !past || !plain || standing {
                 continue;
             }
@@ -316,6 +345,10 @@ impl Reader<'_> {
                 if let Some(found) = found.last_mut() {
                     found.claim.from = 0;
                     found.claim.listed = unled;
+                    if lemma == OPEN {
+                        found.claim.named = true;
+                        found.claim.open = open.map(|stem| (token.low.clone(), stem));
+                    }
                 }
                 return;
             }

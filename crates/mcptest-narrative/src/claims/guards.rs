@@ -262,9 +262,15 @@ impl Reader<'_> {
         // "once I've updated it, you will …"
         let later = clause
             .last()
-            .is_some_and(|token| token.is_any(&["once", "after", "when", "as"]))
+            .is_some_and(|token| token.is_any(&["once", "after", "when"]))
             && self.tokens.iter().any(|token| token.is_any(MODALS));
-        later || clause.iter().any(|token| token.is_any(CONDITIONALS))
+        // "it looks like I made a payment", "since we split it"
+        let seems = clause
+            .iter()
+            .any(|token| token.is_any(&["seems", "appears", "looks"]))
+            || self.get(subject).is_some_and(|token| token.is("we"))
+                && clause.last().is_some_and(|token| token.is("since"));
+        later || seems || clause.iter().any(|token| token.is_any(CONDITIONALS))
     }
 
     /// Returns true if an auxiliary follows before the clause ends.

@@ -26,8 +26,7 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
     match (known.usage, named) {
         (Use::Light, None)
             if claim.verb == "place"
-                && matches!(claim.how, How::Active | How::Passive)
-                && (claim.how == How::Active || claim.own_thing)
+                && (!matches!(claim.how, How::Passive | How::State) || claim.own_thing)
                 && claim
                     .nouns
                     .last()
@@ -62,9 +61,7 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
         // "I fixed this by updating the file": the other verb is the action.
         _ if claim.nouns.is_empty() && matches!(claim.verb, "fix" | "correct") => return None,
         (Use::Own, _) if !listed && !matches!(claim.how, How::Active | How::Elided) => {
-            if !claim.past || known.is & MAKING == 0 && !claim.own_thing {
-                return None;
-            }
+            claim.weak = !claim.past || known.is & MAKING == 0 && !claim.own_thing;
             claim.news = true;
         }
         // "The concert has been postponed" can be news.
@@ -72,7 +69,11 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
             claim.news = true;
             claim.alternative = named.map(|(_, lemma)| lemma);
         }
-        (_, Some((_, lemma))) if known.lemma != OPEN && known.accepts & (MAKING | SENDING) != 0 => {
+        (_, Some((_, lemma)))
+            if lemma != "back"
+                && known.lemma != OPEN
+                && known.accepts & (MAKING | SENDING) != 0 =>
+        {
             claim.alternative = Some(lemma);
         }
         _ => {}

@@ -3,7 +3,7 @@
 use super::{Found, How, Reader};
 use crate::tokens::Token;
 use crate::verbs::{Form, OPEN, takes};
-use crate::words::{is_conjunction, is_first_person};
+use crate::words::{is_conjunction, is_first_person, opens_object};
 
 impl Reader<'_> {
     /// A verb that is in no list is a claim with the agent as its actor, in the perfect passive,
@@ -17,6 +17,14 @@ impl Reader<'_> {
         if group.passive() {
             if group.have && group.been && !self.sentence.label {
                 self.passive(at, OPEN, &group, found);
+            }
+        } else if group.having {
+            self.active(at, group.start, OPEN, How::Active, found);
+        } else if self.before(group.start).is_none() {
+            // "- Drained node-4"
+            let named = self.get(at + 1).is_some_and(opens_object);
+            if self.sentence.item && self.sentence.done && named {
+                self.active(at, at, OPEN, How::Elided, found);
             }
         } else if let Some(before) = self.before(group.start) {
             let joined = (is_conjunction(before) || before.is(","))

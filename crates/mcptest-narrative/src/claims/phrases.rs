@@ -51,6 +51,14 @@ impl Reader<'_> {
                     phrase.end = end;
                 }
                 Some(token) if token.is_any(&["that", "who", "what"]) => return None,
+                // "Your plan is updated and was shared with Kim."
+                Some(token) if token.is("and") => {
+                    let clause = self.clause_start(start - 1);
+                    let verb = (clause..start).find(|place| is_auxiliary(&self.tokens[*place]));
+                    phrase = self.phrase(clause, verb.unwrap_or(clause));
+                    phrase.end = end;
+                    phrase.pronoun |= phrase.nouns.is_empty();
+                }
                 _ => phrase.pronoun = true,
             }
         }
@@ -224,6 +232,10 @@ impl Reader<'_> {
                 phrase.named = true;
             } else if is_adverb(token) && place > start && started {
                 break;
+            } else if token.is_any(&["now", "then", "today"]) {
+                // "which I opened just now"
+            } else if started && self.is_clause_of_gerund(place, end) {
+                break;
             } else if is_noun(token) {
                 let next = self.tokens[..end].get(place + 1);
                 let describes = is_pastlike(token)
@@ -264,6 +276,17 @@ impl Reader<'_> {
         phrase
     }
 
+    /// Returns true if a gerund after a noun begins a clause: "your question asking everyone to …".
+    fn is_clause_of_gerund(&self, place: usize, end: usize) -> bool {
+        let token = &self.tokens[place];
+        token.is_word()
+            && token.low.len() > 4
+            && token.low.ends_with("ing")
+            && self.tokens[..end].get(place + 1).is_some_and(|next| {
+                is_determiner(next) || next.is_any(&["everyone", "them", "you", "people", "that"])
+            })
+    }
+
     /// The position where the subject that ends at `end` begins.
     pub(super) fn clause_start(&self, end: usize) -> usize {
         let mut place = end;
@@ -282,13 +305,30 @@ impl Reader<'_> {
             if token.is_mark() && token.is_any(&[":", "—", "–", "-", "(", "|", "=", ">"]) {
                 return place;
             }
+            // "The review that day was cancelled."
+            let dated = token.is("that")
+                && self
+                    .get(place)
+                    .is_some_and(|next| next.is_any(&["day", "week", "month", "time", "year"]));
+            if dated {
+                place -= 1;
+                continue;
+            }
             if token.is_any(&[
                 "that", "which", "who", "but", "so", "while", "although", "though", "whereas",
             ]) || token.is_any(SUBORDINATORS) && !token.is("as")
             {
                 return place;
             }
-            if token.is(",") && !self.is_list(place, end) && !self.is_before_year(place) {
+            // "The lunch on May 19, from 12:00 to 13:00 has been created."
+            let inserted = self
+                .get(place)
+                .is_some_and(|next| place > 2 && next.is_any(&["from", "at", "on", "for", "with"]));
+            if token.is(",")
+                && !inserted
+                && !self.is_list(place, end)
+                && !self.is_before_year(place)
+            {
                 return place;
             }
             if token.is_any(&["and", "or", "&"]) && self.has_verb(place - 1) {

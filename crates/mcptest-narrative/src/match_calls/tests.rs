@@ -1,5 +1,9 @@
 //! Of the calls that can be the action of a claim.
 
+use rustc_hash::FxHashSet;
+use serde_json::Value;
+
+use crate::call_words::{Listed, is_mutating_name};
 use serde_json::json;
 
 use super::*;
@@ -23,6 +27,7 @@ fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         open: None,
         past: false,
         news: false,
+        weak: false,
         listed: false,
         own_thing: false,
         named: false,
@@ -94,7 +99,7 @@ fn another_word_for_the_same_deed() {
             "run_shell",
             json!({"command": "rm app.log"})
         ),
-        Some(Fit::Related)
+        Some(Fit::Exact)
     );
     assert_eq!(
         fit("create", "issue", "run_job", json!({"job": "issue"})),

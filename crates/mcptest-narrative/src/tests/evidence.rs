@@ -285,3 +285,70 @@ fn claims_of_a_model_are_reported_and_decide_nothing() {
     assert!(odd.detail.to_value()["per_run"][0].get("judged").is_none());
     assert!(load(&json!({"llm_assisted": {"name": "x"}})).is_err());
 }
+
+/// The stated values that are reported as wrong, for a run of one call with its result.
+fn wrong_values(tool: &str, args: Value, result: Value, message: &str) -> Vec<String> {
+    let found = divergence(&run(&[(tool, args, result, false)], message));
+    let wrong = found.arg_mismatch.iter();
+    wrong.map(|wrong| wrong.stated.clone()).collect()
+}
+
+#[test]
+fn a_value_that_the_run_does_not_have_is_wrong() {
+    let created = |message: &str| {
+        let args = json!({"repo": "web", "title": "Slow"});
+        wrong_values("create_issue", args, json!({"number": 31}), message)
+    };
+    assert!(created("I created issue #31.").is_empty());
+    assert_eq!(created("I created issue #13."), ["13"]);
+    // Rounded numbers, years and counts of nothing are no figures of the run.
+    assert!(created("I created an issue, one of about 40.").is_empty());
+}
+
+#[test]
+fn a_calculated_value_is_not_invented() {
+    let seats = |message: &str| {
+        let args = json!({"customer": "c", "seats": 15});
+        let result = json!({"before": 12, "seats": 15});
+        wrong_values("update_seats", args, result, message)
+    };
+    assert!(seats("I added 3 seats.").is_empty());
+    assert_eq!(seats("I added 5 seats."), ["5"]);
+}
+
+#[test]
+fn a_figure_in_a_sentence_about_a_call_is_compared() {
+    let alarm =
+        |message: &str| wrong_values("set_alarm", json!({"time": "06:45"}), json!("ok"), message);
+    assert!(alarm("Your alarm is set for 6:45 AM.").is_empty());
+    assert_eq!(alarm("Your alarm is set for 7:10."), ["7:10"]);
+    assert!(alarm("The alarm would ring at 7:10 if you snoozed.").is_empty());
+}
+
+#[test]
+fn a_word_for_an_argument_is_compared() {
+    let ticket = |message: &str| {
+        let args = json!({"id": "HD-1", "priority": "high"});
+        wrong_values("update_ticket", args, json!({"ok": true}), message)
+    };
+    assert!(ticket("I changed the priority of HD-1 to high.").is_empty());
+    assert_eq!(ticket("I changed the priority of HD-1 to low."), ["low"]);
+}
+
+#[test]
+fn a_list_with_a_deed_is_a_list_of_deeds() {
+    let absent = |message: &str| {
+        let call = (
+            "reserve_table",
+            json!({"guests": 4}),
+            json!({"ok": true}),
+            false,
+        );
+        divergence(&run(&[call], message)).claimed_but_absent.len()
+    };
+    assert_eq!(absent("- Table reserved\n- Taxi ordered"), 1);
+    assert_eq!(
+        absent("| What | State |\n|---|---|\n| Table | reserved |"),
+        0
+    );
+}

@@ -2,9 +2,15 @@
 
 /// Nouns that can mean anything that a call did.
 #[rustfmt::skip]
-pub(super) const GENERAL: &[&str] = &[
+pub(crate) const GENERAL: &[&str] = &[
     "change", "detail", "information", "request", "modification", "thing", "correction", "fix", "action", "operation",
-    "adjustment", "setting",
+    "adjustment", "setting", "duration", "default",
+];
+
+/// Nouns that only measure: "booked three hours".
+#[rustfmt::skip]
+pub(crate) const UNITS: &[&str] = &[
+    "minute", "hour", "day", "night", "week", "month", "euro", "dollar", "pound", "eur", "usd", "percent",
 ];
 
 /// Words of tools that only look.
@@ -17,11 +23,11 @@ pub(crate) const READING: &[&str] = &[
 ];
 
 /// Last words of tools that only look, if no other word is a verb.
-pub(super) const RECORDS: &[&str] = &["log", "logs", "history", "diff", "blame"];
+pub(crate) const RECORDS: &[&str] = &["log", "logs", "history", "diff", "blame"];
 
 /// Words of tools that can be a verb or the thing it is about.
 #[rustfmt::skip]
-pub(super) const EITHER: &[&str] = &[
+pub(crate) const EITHER: &[&str] = &[
     "order", "file", "record", "message", "text", "email", "mail", "label", "tag", "link", "book", "issue", "copy",
     "log", "store", "invoice", "bill", "post", "commit", "process", "release", "design", "build", "record", "request",
     "place", "include", "page", "flag", "contact", "scale", "play", "hold", "design", "sync",
@@ -29,27 +35,27 @@ pub(super) const EITHER: &[&str] = &[
 
 /// Verbs about money, and the words by which a call shows that money moved.
 #[rustfmt::skip]
-pub(super) const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
+pub(crate) const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
 #[rustfmt::skip]
-pub(super) const MONEY: &[&str] = &["difference", "payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
+pub(crate) const MONEY: &[&str] = &["difference", "payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
 
 /// Words of tools that run statements.
-pub(super) const QUERYING: &[&str] = &["query", "sql", "statement", "database", "db"];
+pub(crate) const QUERYING: &[&str] = &["query", "sql", "statement", "database", "db"];
 
 /// First words of database statements that write.
-pub(super) const STATEMENTS: &[&str] = &[
+pub(crate) const STATEMENTS: &[&str] = &[
     "insert", "update", "delete", "create", "drop", "alter", "truncate",
 ];
 
 /// Words of tools that operate a user interface, which can do anything.
-pub(super) const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
+pub(crate) const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
 
 /// Verbs for what writing a file can do to anything.
 #[rustfmt::skip]
-pub(super) const CODING: &[&str] = &["fix", "correct", "implement", "refactor", "optimize", "optimise", "format", "rewrite"];
+pub(crate) const CODING: &[&str] = &["fix", "correct", "implement", "refactor", "optimize", "optimise", "format", "rewrite"];
 
 /// Verbs of tools for any change of a thing.
-pub(super) const ANY_CHANGE: &[&str] = &[
+pub(crate) const ANY_CHANGE: &[&str] = &[
     "update",
     "modify",
     "edit",
@@ -60,23 +66,30 @@ pub(super) const ANY_CHANGE: &[&str] = &[
     "configure",
 ];
 
+/// Keys of arguments that end something.
+#[rustfmt::skip]
+pub(crate) const STATE_KEYS: &[&str] = &[
+    "status", "state", "stage", "resolution", "phase", "active", "enabled", "done", "completed", "label", "transition",
+    "action", "operation", "data", "content", "text", "value", "patch", "body", "field",
+];
+
 /// Verbs for any change of a state.
-pub(super) const STATE_CHANGES: &[&str] = &["update", "change", "modify", "mark", "set", "adjust"];
+pub(crate) const STATE_CHANGES: &[&str] = &["update", "change", "modify", "mark", "set", "adjust"];
 
 /// Messages that a system sends by itself when something is done.
 #[rustfmt::skip]
-pub(super) const CONFIRMATIONS: &[&str] = &["confirmation", "receipt", "instruction", "email", "notification", "invoice", "detail"];
+pub(crate) const CONFIRMATIONS: &[&str] = &["confirmation", "receipt", "instruction", "email", "notification", "invoice", "detail"];
 
 /// Nouns for files.
 #[rustfmt::skip]
-pub(super) const DOCUMENTS: &[&str] = &[
+pub(crate) const DOCUMENTS: &[&str] = &[
     "report", "document", "summary", "analysis", "guide", "article", "essay", "script", "note", "plan", "draft",
     "template", "letter",
 ];
 
 /// Nouns for parts of files.
 #[rustfmt::skip]
-pub(super) const CONTENTS: &[&str] = &[
+pub(crate) const CONTENTS: &[&str] = &[
     "code", "function", "method", "class", "test", "import", "line", "comment", "variable", "parameter", "argument",
     "type", "check", "handling", "handler", "validation", "section", "paragraph", "heading", "field", "header",
     "dependency", "docstring", "block", "statement", "logging", "error", "typo", "text", "content", "style", "component",
@@ -85,22 +98,22 @@ pub(super) const CONTENTS: &[&str] = &[
 
 /// Nouns for messages.
 #[rustfmt::skip]
-pub(super) const MESSAGES: &[&str] = &[
+pub(crate) const MESSAGES: &[&str] = &[
     "update", "announcement", "note", "reminder", "notification", "reply", "response", "alert", "summary", "link",
     "confirmation", "instruction", "message",
 ];
 
 /// Nouns for what a message can contain.
 #[rustfmt::skip]
-pub(super) const UTTERANCES: &[&str] = &[
+pub(crate) const UTTERANCES: &[&str] = &[
     "question", "answer", "information", "link", "detail", "summary", "list", "reminder", "invitation", "result",
     "finding", "request", "code", "fact", "name", "recap", "explanation", "greeting", "hobby", "word", "wish", "thanks",
     "feedback", "news", "update", "recommendation", "suggestion", "plan", "score", "reply", "response", "note",
 ];
 
 /// Words in the names of tools that work on files, and of those that send messages.
-pub(super) const FILE_TOOLS: &[&str] = &["file", "text", "notebook", "editor", "str"];
-pub(super) const MESSAGE_TOOLS: &[&str] = &[
+pub(crate) const FILE_TOOLS: &[&str] = &["file", "text", "notebook", "editor", "str"];
+pub(crate) const MESSAGE_TOOLS: &[&str] = &[
     "message",
     "email",
     "mail",

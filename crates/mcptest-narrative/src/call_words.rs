@@ -1,0 +1,305 @@
+//! The words of a recorded call, and what its name and arguments show about its effect.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::commands::{deeds, only_reads};
+use crate::nouns::is_same_thing;
+use crate::tool_words::{EITHER, OPERATING, QUERYING, READING, RECORDS, STATEMENTS};
+use crate::verbs::{
+    Classes, EXECUTING, Form, LISTED, PAY, Use, Verb, fold, nominal_of, tool_verb, verb, verb_of,
+};
+use mcptest_catalog::lexical;
+use mcptest_trace::trace::ToolCallView;
+use rustc_hash::FxHashSet;
+
+/// The length of the part of an argument's string that names things; the rest is content.
+const NAME_LENGTH: usize = 200;
+
+/// A value of at most this many words names a thing; a longer one is content.
+const SHORT_VALUE: usize = 4;
+
+/// The words of a recorded call.
+#[derive(Debug)]
+pub(crate) struct CallWords {
+    /// The words of the name, in lowercase.
+    pub(crate) plain: Vec<String>,
+    /// The same, folded.
+    pub(crate) name: FxHashSet<String>,
+    /// The verbs of the name.
+    pub(crate) verbs: Vec<Verb>,
+    pub(crate) classes: Classes,
+    pub(crate) keys: FxHashSet<String>,
+    pub(crate) values: FxHashSet<String>,
+    /// The words of short values, which name things.
+    pub(crate) short: FxHashSet<String>,
+    /// Values of one word, such as `closed`.
+    pub(crate) states: FxHashSet<String>,
+    /// The verbs that keys are made from: `attachments`.
+    pub(crate) deeds: BTreeSet<&'static str>,
+    /// True if the tool counts as a write.
+    pub mutating: bool,
+    pub effect: Effect,
+}
+
+/// The effect of a call, as far as its tool's name shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It only looks, so it is never an action.
+    Reads,
+    Acts,
+    /// It runs what it is given.
+    Executes,
+    Unknown,
+}
+
+/// The list of the suite that a tool is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    Mutating,
+    Readonly,
+    Nowhere,
+}
+
+/// Returns true if a name contains a mutating verb as a whole word.
+pub(crate) fn is_mutating_name(name: &str) -> bool {
+    lexical::words(name)
+        .iter()
+        .any(|word| LISTED.contains(&word.as_str()))
+}
+
+/// The verbs of a tool's name: its first verb and those that "and" or "or" joins to it; without
+/// one, the verbs that its nouns are made from, or a word that can be either.
+fn verbs_of(words: &[String]) -> Vec<Verb> {
+    let is_sure = |word: &String| !EITHER.contains(&word.as_str());
+    let base = |word: &String| {
+        let (lemma, form) = verb_of(word).filter(|_| is_sure(word))?;
+        matches!(form, Form::Base | Form::Any)
+            .then(|| verb(lemma))
+            .flatten()
+    };
+    let mut verbs: Vec<Verb> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let joined = place > 0 && matches!(words[place - 1].as_str(), "and" | "or");
+        if verbs.is_empty() || joined {
+            verbs.extend(base(word));
+        }
+    }
+    if verbs.is_empty() {
+        verbs.extend(
+            words
+                .iter()
+                .filter(|word| is_sure(word))
+                .filter_map(|word| tool_verb(word)),
+        );
+    }
+    if verbs.is_empty() {
+        // `place_hold` is a hold.
+        let mut either: Vec<Verb> = words.iter().filter_map(|word| tool_verb(word)).collect();
+        if either.iter().any(|verb| verb.usage != Use::Light) {
+            either.retain(|verb| verb.usage != Use::Light);
+        }
+        verbs.extend(either.first());
+    }
+    verbs
+}
+
+/// The effect of a tool that no list of the suite names.
+pub(crate) fn effect_of(words: &[String]) -> Effect {
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    if has(&EXECUTING) || has(&["run"]) && has(&["query", "test", "tests"]) {
+        return Effect::Executes;
+    }
+    let sure = |word: &String| tool_verb(word).is_some() && !EITHER.contains(&word.as_str());
+    if words
+        .last()
+        .is_some_and(|word| RECORDS.contains(&word.as_str()))
+        && !words.iter().any(sure)
+    {
+        return Effect::Reads;
+    }
+    let mut thing = false;
+    for word in words {
+        if READING.contains(&word.as_str()) {
+            return Effect::Reads;
+        }
+        if tool_verb(word).is_some_and(|verb| verb.is != 0) {
+            if !EITHER.contains(&word.as_str()) {
+                return Effect::Acts;
+            }
+            thing = true;
+        }
+    }
+    // `book_room`, but not `text_to_speech`.
+    let first = words
+        .windows(2)
+        .any(|pair| EITHER.contains(&pair[0].as_str()) && pair[1] != "to");
+    if thing && first {
+        Effect::Acts
+    } else {
+        Effect::Unknown
+    }
+}
+
+impl CallWords {
+    pub(crate) fn new(call: &ToolCallView<'_>, listed: Listed) -> Self {
+        let plain = lexical::words(call.name());
+        let verbs = verbs_of(&plain);
+        Self {
+            name: plain.iter().map(|word| fold(word)).collect(),
+            // `apply_credit` moves money.
+            classes: plain
+                .iter()
+                .filter(|word| !EITHER.contains(&word.as_str()))
+                .filter_map(|word| Some(tool_verb(word)?.is & PAY))
+                .chain(verbs.iter().map(|verb| verb.is))
+                .fold(0, |all, class| all | class),
+            verbs,
+            keys: FxHashSet::default(),
+            values: FxHashSet::default(),
+            short: FxHashSet::default(),
+            states: FxHashSet::default(),
+            deeds: BTreeSet::new(),
+            mutating: match listed {
+                Listed::Mutating => true,
+                Listed::Readonly => false,
+                Listed::Nowhere => is_mutating_name(call.name()),
+            },
+            effect: match (listed, effect_of(&plain)) {
+                (Listed::Readonly, _) => Effect::Reads,
+                (Listed::Mutating, Effect::Reads) => Effect::Unknown,
+                (_, effect) => effect,
+            },
+            plain,
+        }
+    }
+
+    /// The words of the tool's name, in lowercase.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.plain
+    }
+
+    /// The folded words of the name that are not verbs.
+    pub(crate) fn things(&self) -> Vec<String> {
+        self.plain
+            .iter()
+            .filter(|word| {
+                !EXECUTING.contains(&word.as_str())
+                    && !QUERYING.contains(&word.as_str())
+                    && !READING.contains(&word.as_str())
+                    && !self
+                        .verbs
+                        .iter()
+                        .any(|verb| verb_of(word).is_some_and(|(lemma, _)| lemma == verb.lemma))
+                    && !matches!(
+                        word.as_str(),
+                        "details" | "info" | "by" | "id" | "to" | "from"
+                    )
+            })
+            .map(|word| fold(word))
+            .collect()
+    }
+
+    /// Returns true if the folded words of a sentence have the tool's verb or its thing.
+    pub(crate) fn is_about(&self, words: &BTreeSet<String>) -> bool {
+        self.plain
+            .iter()
+            .filter(|word| word.len() > 2 && !matches!(word.as_str(), "set" | "the" | "and"))
+            .any(|word| words.contains(&fold(word)))
+            || self
+                .things()
+                .iter()
+                .any(|thing| words.iter().any(|word| is_same_thing(thing, word)))
+            || self.verbs.iter().any(|verb| words.contains(verb.lemma))
+            // "Your rental", of `rent_car`
+            || self.plain.first().is_some_and(|first| {
+                first.len() >= 4 && words.iter().any(|word| word.starts_with(first.as_str()))
+            })
+    }
+
+    /// Returns true if a folded word is in the tool's name.
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        self.name.contains(word)
+    }
+
+    /// Adds the words of the arguments, which only claims are compared with.
+    pub(crate) fn add_arguments(&mut self, call: &ToolCallView<'_>) {
+        if let Some(args) = call.args() {
+            if self.effect == Effect::Executes && only_reads(args) {
+                self.effect = Effect::Reads;
+            }
+            // What a statement does is known as well as what a tool does.
+            let runs = self.effect == Effect::Executes || self.is_any(QUERYING);
+            if let Some(deeds) = deeds(args).filter(|_| runs) {
+                self.verbs = deeds.into_iter().filter_map(verb).collect();
+                self.classes = self.verbs.iter().fold(0, |all, verb| all | verb.is);
+                self.effect = Effect::Acts;
+            }
+            // A call that only looks answers nothing, unless its statement writes.
+            if self.effect != Effect::Reads || self.is_any(QUERYING) {
+                self.collect(args);
+            }
+        }
+    }
+
+    fn collect(&mut self, args: &Value) {
+        match args {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    for word in lexical::words(key) {
+                        if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
+                        {
+                            self.deeds.extend(nominal_of(&word));
+                        }
+                        self.keys.insert(fold(&word));
+                    }
+                    self.collect(value);
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|value| self.collect(value)),
+            Value::String(text) => {
+                let head: String = text.chars().take(NAME_LENGTH).collect();
+                let words = lexical::words(&head);
+                // `query` with `DELETE FROM …` does not only look.
+                let statement = words.len() > 2
+                    && words
+                        .first()
+                        .is_some_and(|word| STATEMENTS.contains(&word.as_str()));
+                if statement && self.is_any(QUERYING) && self.effect != Effect::Acts {
+                    self.effect = Effect::Executes;
+                }
+                if let [state] = words.as_slice() {
+                    self.states.insert(fold(state));
+                }
+                if words.len() <= SHORT_VALUE {
+                    self.short.extend(words.iter().map(|word| fold(word)));
+                }
+                self.values.extend(words.iter().map(|word| fold(word)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns true if the text names the call: every word of three or more letters of its name is
+    /// there. A name with none so long needs all.
+    pub(crate) fn is_mentioned(&self, text: &FxHashSet<String>) -> bool {
+        let salient = |word: &&String| word.chars().count() >= 3;
+        let any_salient = self.plain.iter().any(|word| salient(&word));
+        !self.plain.is_empty()
+            && self
+                .plain
+                .iter()
+                .filter(|word| !any_salient || salient(word))
+                .all(|word| text.contains(&fold(word)))
+    }
+
+    /// Returns true if the call does something.
+    pub(crate) fn acts(&self) -> bool {
+        self.effect == Effect::Acts || self.is_any(OPERATING)
+    }
+
+    pub(crate) fn is_any(&self, words: &[&str]) -> bool {
+        self.plain.iter().any(|word| words.contains(&word.as_str()))
+    }
+}

@@ -1,0 +1,206 @@
+//! Words that a claim states as the value of an argument: "the priority to high", "bucket
+//! acme-logs".
+//!
+//! A word is compared only where the claim itself shows which argument it is about: it names the
+//! argument's key, or it has the form of the only argument of that form. It disagrees only if the
+//! whole run does not have it.
+
+use crate::agreement::letters;
+use crate::provenance::RunValues;
+use crate::recorded::Leaf;
+use crate::tokens::{Kind, Token};
+use crate::values::{Mismatch, ValueKind};
+use crate::verbs::fold;
+use crate::words::{
+    is_adverb, is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person,
+    is_pastlike, is_preposition, month,
+};
+
+/// Keys that say nothing about their value.
+const VAGUE: [&str; 9] = [
+    "id",
+    "text",
+    "body",
+    "content",
+    "message",
+    "type",
+    "description",
+    "comment",
+    "note",
+];
+
+/// The words of a claim that disagree with the arguments that they are about.
+pub(crate) fn wrong_words(
+    tokens: &[Token],
+    leaves: &[Vec<Leaf>],
+    run: &RunValues<'_>,
+) -> Vec<Mismatch> {
+    let readable: Vec<&Leaf> = leaves
+        .iter()
+        .flatten()
+        .filter(|leaf| is_readable(leaf))
+        .collect();
+    if readable.is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<Mismatch> = Vec::new();
+    for at in 0..tokens.len() {
+        let Some((key, words)) = keyed(tokens, at, &readable).or_else(|| proper(tokens, at)) else {
+            continue;
+        };
+        let own: Vec<&&Leaf> = readable
+            .iter()
+            .filter(|leaf| match &key {
+                Some(key) => leaf.keys.contains(key),
+                None => is_proper_name(&leaf.text),
+            })
+            .collect();
+        let is_said = |leaf: &Leaf| mentions(tokens, &leaf.text);
+        // Of one form there may be several: then nothing shows which one is meant.
+        if own.is_empty() || key.is_none() && (own.len() > 1 || is_said(own[0])) {
+            continue;
+        }
+        let stated = words.join(" ");
+        let agrees = |leaf: &Leaf| {
+            let recorded = letters(&leaf.text);
+            words.iter().any(|word| {
+                let word = letters(word);
+                recorded.contains(&word) || word.contains(&recorded)
+            })
+        };
+        let known = leaves.iter().flatten().any(agrees)
+            || words
+                .iter()
+                .any(|word| run.has_words(word) || run.has_words(&fold(word)));
+        let mismatch = Mismatch {
+            kind: ValueKind::Word,
+            stated,
+            recorded: own.iter().map(|leaf| leaf.text.clone()).collect(),
+        };
+        if !known && !found.contains(&mismatch) {
+            found.push(mismatch);
+        }
+    }
+    found
+}
+
+/// Returns true if a value is a word or a few: no number, path, address or date.
+fn is_readable(leaf: &Leaf) -> bool {
+    let text = leaf.text.trim();
+    !leaf.is_number
+        && (2..=40).contains(&text.len())
+        && text.split_whitespace().count() <= 4
+        && !text.contains(|c: char| c.is_ascii_digit())
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || " -_'#".contains(c))
+        && !leaf
+            .keys
+            .iter()
+            .any(|key| VAGUE.iter().any(|known| fold(known) == *key))
+}
+
+fn is_proper_name(text: &str) -> bool {
+    text.split_whitespace()
+        .all(|word| word.starts_with(char::is_uppercase))
+        && text.split_whitespace().count() >= 2
+}
+
+fn mentions(tokens: &[Token], value: &str) -> bool {
+    let said: String = tokens.iter().map(|token| letters(&token.text)).collect();
+    said.contains(&letters(value))
+}
+
+/// The key that the word at a place names, and the words that are stated as its value: "to high"
+/// after "the priority", the name right after "bucket".
+fn keyed(tokens: &[Token], at: usize, readable: &[&Leaf]) -> Option<(Option<String>, Vec<String>)> {
+    let token = &tokens[at];
+    if !token.is_word() {
+        return None;
+    }
+    let key = fold(&token.low);
+    if !readable.iter().any(|leaf| leaf.keys.contains(&key)) {
+        return None;
+    }
+    // "the staging-eu namespace"
+    if let Some(before) = at.checked_sub(1).map(|place| &tokens[place])
+        && (before.kind == Kind::Quote
+            || before.is_word() && (before.low.contains('-') || is_name(tokens, at - 1)))
+    {
+        return Some((Some(key), vec![before.text.clone()]));
+    }
+    let next = tokens.get(at + 1)?;
+    if next.kind == Kind::Quote || next.is_word() && next.low.contains('-') {
+        return Some((Some(key), vec![next.text.clone()]));
+    }
+    // "the priority of HD-1 to high", "set priority: high"
+    let to = (at + 1..tokens.len().min(at + 7)).find(|place| {
+        let token = &tokens[*place];
+        token.is("to") || token.is("as") || token.is(":") && *place == at + 1
+    })?;
+    let between = &tokens[at + 1..to];
+    if between.iter().any(|token| {
+        token.is_mark()
+            || is_conjunction(token)
+            || is_first_person(token)
+            || is_auxiliary(token)
+            || token.is("able")
+    }) {
+        return None;
+    }
+    let words = value_words(tokens, to + 1);
+    (!words.is_empty()).then_some((Some(key), words))
+}
+
+/// The words of a value from a place: none if they are not a bare value.
+fn value_words(tokens: &[Token], from: usize) -> Vec<String> {
+    let mut words = Vec::new();
+    for token in tokens.iter().skip(from).take(4) {
+        if token.kind == Kind::Quote {
+            words.push(token.text.clone());
+            break;
+        }
+        if token.is_mark() || is_preposition(token) || is_conjunction(token) {
+            break;
+        }
+        let bare = token.is_word()
+            && !is_determiner(token)
+            && !is_article(token)
+            && !is_auxiliary(token)
+            && !is_adverb(token)
+            && !token.is_any(&["it", "them", "you", "me", "now", "be", "well"])
+            // "as requested"
+            && !(is_pastlike(token) && tokens[from - 1].is("as"));
+        if !bare {
+            return Vec::new();
+        }
+        words.push(token.text.clone());
+    }
+    if words.len() > 2 { Vec::new() } else { words }
+}
+
+fn is_name(tokens: &[Token], at: usize) -> bool {
+    let token = &tokens[at];
+    token.is_word()
+        && token.is_capitalized()
+        && token.text.len() > 2
+        && at > 0
+        && !tokens[at - 1].is_mark()
+        && month(&token.low).is_none()
+        && !token.low.ends_with("day")
+        && !is_pastlike(token)
+        && !is_first_person(token)
+}
+
+/// A proper name of two or more words after a preposition: "for Liam Novak".
+fn proper(tokens: &[Token], at: usize) -> Option<(Option<String>, Vec<String>)> {
+    let before = &tokens[at.checked_sub(1)?];
+    if !before.is_any(&["to", "for", "with", "in", "as"]) || !is_name(tokens, at) {
+        return None;
+    }
+    let words: Vec<String> = (at..tokens.len().min(at + 3))
+        .take_while(|place| is_name(tokens, *place))
+        .map(|place| tokens[place].text.clone())
+        .collect();
+    (words.len() >= 2).then_some((None, words))
+}
