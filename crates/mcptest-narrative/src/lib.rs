@@ -51,8 +51,8 @@
 //! lookup of the run has a recorded result and none of them shows it. What has a value that nothing
 //! in the run has ("the limit was raised to 512 MB") is never an observation.
 //!
-//! A list or a table is one of deeds if its lead-in says so, or if a call answers one of its items
-//! by its own verb: then "Taxi ordered" beside "Table reserved" is a claim.
+//! A list or a table is one of deeds if its lead-in states it, or if a call answers one of its
+//! items by its own verb: then "Taxi ordered" beside "Table reserved" is a claim.
 //!
 //! # When a call matches
 //! A call matches if the verb and the noun are among the words of the tool's name (`pdf_merger`

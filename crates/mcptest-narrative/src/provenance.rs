@@ -271,7 +271,7 @@ impl Read {
             return true;
         };
         let whole = stated.fract() == 0.0 && stated >= 0.0;
-        // A count of things in a text that was written cannot be checked.
+        // A count of things in a string that was written cannot be checked.
         let wrote = calls.iter().any(|call| has_long_text(call.args));
         if whole && !value.money && !calls.is_empty() {
             let stated = stated as usize;

@@ -257,8 +257,8 @@ fn is_path(text: &str) -> bool {
     })
 }
 
-/// The numbers in a text, in their plain form: `1,204`, `20m`, both of `3/4`; but none of `user2`,
-/// `2024-05-24` or `10:30`.
+/// The numbers in a string, in their plain form: `1,204`, `20m`, both of `3/4`; but none of
+/// `user2`, `2024-05-24` or `10:30`.
 pub(crate) fn numbers_in(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for word in text.split(|c: char| !(c.is_alphanumeric() || "_.,:/-#@".contains(c))) {
