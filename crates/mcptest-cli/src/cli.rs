@@ -165,6 +165,7 @@ mod tests {
             "reporter",
             "no_timing",
             "timings",
+            "ui",
         ];
         let cli = Cli::command();
         let run = cli.find_subcommand("run").unwrap();

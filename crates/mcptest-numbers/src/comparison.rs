@@ -8,8 +8,8 @@
 //! | [`bootstrap`] | interval and p-value of a difference of means, resampled with a fixed seed |
 //! | [`runs_needed`] | runs per side that would make an observed difference significant |
 //!
-//! The functions use `libm`, basic arithmetic and a fixed generator only, so they give the same bits
-//! on every platform.
+//! The functions use `libm`, basic arithmetic and a fixed generator only, so they give the same
+//! bits on every platform.
 //!
 //! ```
 //! use mcptest_numbers::comparison::{Z_EXACT_95, fisher, newcombe};
@@ -31,8 +31,8 @@ pub type Rate = (u64, u64);
 /// Newcombe's interval of the difference `first` minus `second`, without continuity correction.
 ///
 /// With Wilson's intervals l₁..u₁ and l₂..u₂ of the rates p₁ and p₂, the bounds are
-/// p₁ - p₂ - √((p₁-l₁)² + (u₂-p₂)²) and p₁ - p₂ + √((u₁-p₁)² + (p₂-l₂)²). Without trials on one side
-/// it is -1 to 1.
+/// p₁ - p₂ - √((p₁-l₁)² + (u₂-p₂)²) and p₁ - p₂ + √((u₁-p₁)² + (p₂-l₂)²). Without trials on one
+/// side it is -1 to 1.
 #[must_use]
 pub fn newcombe(first: Rate, second: Rate, z: f64) -> Interval {
     let (Some(one), Some(two)) = (rate(first), rate(second)) else {
@@ -104,6 +104,9 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// The smallest sample of a bootstrap.
+const MIN_SAMPLE: usize = 5;
+
 /// The number of resamples of a bootstrap.
 const RESAMPLES: usize = 2000;
 /// The largest sample that is resampled as a whole; of a larger one, evenly spaced values are.
@@ -124,10 +127,10 @@ pub struct MeanDifference {
 }
 
 /// Compares the means of two samples by a percentile bootstrap with a fixed seed. `None` unless
-/// both samples have at least two finite values.
+/// both samples have at least five finite values: fewer vary too little among resamples.
 #[must_use]
 pub fn bootstrap(first: &[f64], second: &[f64]) -> Option<MeanDifference> {
-    if first.len() < 2 || second.len() < 2 {
+    if first.len() < MIN_SAMPLE || second.len() < MIN_SAMPLE {
         return None;
     }
     if !first.iter().chain(second).all(|value| value.is_finite()) {
@@ -287,10 +290,10 @@ mod tests {
         assert!(none.interval.lower < 0.0 && none.interval.upper > 0.0);
         assert!(none.p_value > 0.5, "{none:?}");
         assert_eq!(bootstrap(&high, &low), bootstrap(&high, &low));
-        let same = bootstrap(&[3.1, 3.1], &[3.1, 3.1, 3.1]).unwrap();
+        let same = bootstrap(&[3.1; 5], &[3.1; 6]).unwrap();
         assert_eq!((same.difference, same.p_value), (0.0, 1.0));
-        assert!(bootstrap(&[1.0], &low).is_none());
-        assert!(bootstrap(&[1.0, f64::NAN], &low).is_none());
+        assert!(bootstrap(&[1.0; 4], &low).is_none());
+        assert!(bootstrap(&[1.0, 2.0, 3.0, 4.0, f64::NAN], &low).is_none());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
 
+use crate::agent_shared::{AgentRun, check_name_free, planned_run};
 use crate::ask_judges;
 use crate::ask_reading;
 use crate::cassette_plans::RunCassette;
@@ -23,28 +24,6 @@ use crate::run_state;
 use crate::sessions::{OpenSession, RunTools, Sessions, StartupTime};
 use crate::state_calls::StateRun;
 use crate::stop_signal::StopSignal;
-
-/// The end of an agent's run.
-pub(crate) struct AgentRun {
-    /// The trace. A problem that kept the agent from running is its error.
-    pub trace: Trace,
-    /// The last stderr lines of servers with a failed call. They are for the report only: a
-    /// recording does not keep them.
-    pub stderr: Map<String, Value>,
-    /// The folders of an agent under test, if they may be kept.
-    pub room: Option<Room>,
-}
-
-impl AgentRun {
-    /// A run that left only a trace.
-    pub(crate) fn of(trace: Trace) -> Self {
-        Self {
-            trace,
-            stderr: Map::new(),
-            room: None,
-        }
-    }
-}
 
 /// Runs an agent once.
 pub(crate) async fn agent_run(
@@ -269,39 +248,4 @@ fn offer(
         .collect();
     offer.inject(fakes, refusal, |count| offer_order(count, planned.seed));
     Ok((offer, Some(ids)))
-}
-
-/// The distractors of a run: their number and their seed.
-pub(crate) fn planned_run(block: &Distractors, test: &AgentTest, run: u32) -> PlannedRun {
-    let schedule = block.schedule(&test.name, test.runs);
-    let planned = schedule.get(run as usize - 1).copied();
-    planned.unwrap_or(PlannedRun { count: 0, seed: 0 })
-}
-
-/// Checks a prompt that is declared name-free against the tools that are offered. The suite's
-/// loader knew only some of them.
-pub(crate) fn check_name_free(
-    context: &RunContext,
-    test: &AgentTest,
-    run: u32,
-    real: &[Tool],
-) -> Result<(), RunError> {
-    let servers = test.servers.iter().map(String::as_str);
-    let Some(problem) =
-        test.discovery
-            .check(&test.user_text(), servers, real.iter().map(Tool::name))
-    else {
-        return Ok(());
-    };
-    let text = format!("test `{}`: {}", test.name, problem.message);
-    if problem.warning {
-        if run == 1 {
-            context.warn(text);
-        }
-        return Ok(());
-    }
-    Err(RunError {
-        kind: ErrorKind::Protocol,
-        message: text,
-    })
 }

@@ -23,7 +23,7 @@ use mcptest_trace::user_turn::{UNSAID_TURN_KEY, UnsaidTurn};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value, json};
 
-use crate::agent_run::{AgentRun, check_name_free, planned_run};
+use crate::agent_shared::{AgentRun, check_name_free, planned_run};
 use crate::cassette_plans::RunCassette;
 use crate::run_context::{CaseRef, RunContext};
 use crate::run_state;

@@ -7,6 +7,7 @@
 
 mod agent_recordings;
 mod agent_run;
+mod agent_shared;
 mod agent_versions;
 mod ask_judges;
 mod ask_reading;

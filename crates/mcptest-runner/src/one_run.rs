@@ -12,7 +12,8 @@ use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::Value;
 
-use crate::agent_run::{AgentRun, agent_run};
+use crate::agent_run::agent_run;
+use crate::agent_shared::AgentRun;
 use crate::budget::RunMeter;
 use crate::case_context::CaseContext;
 use crate::plan::Case;

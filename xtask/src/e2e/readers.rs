@@ -20,7 +20,7 @@ const READERS: [&str; 5] = [
     "jsonschema==4.26.0",
 ];
 
-/// The same on Node: the parser of node-tap, the schema of CTRF, and Microsoft's validator of SARIF.
+/// The same on Node: the parser of node-tap, the schema of CTRF, Microsoft's validator of SARIF.
 const NODE_READERS: [&str; 4] = [
     "tap-parser@18.3.4",
     "ctrf@0.3.0",

@@ -1,4 +1,4 @@
-//! What makes a comparison fail.
+//! The changes that make a comparison fail.
 
 use super::Comparison;
 use crate::exit_code::ExitCode;

@@ -39,7 +39,7 @@ pub(super) fn render(comparison: &Comparison, style: Style, out: &mut dyn Write)
     Ok(())
 }
 
-/// What a reader must know about the comparison as a whole.
+/// The facts about the comparison as a whole.
 pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     let population = &comparison.population;

@@ -24,8 +24,8 @@ pub const OBSERVABLE_ROOTS: [&str; 7] = [
 ///
 /// Roots: `tool_calls`, `tool_names`, `tool_results` (one per call, in call order; `null` for a
 /// call without a result), `final_response`, `conversation`, `workspace` (the files that an agent
-/// under test left, by path: `workspace.files["report.md"]`), and `trace` for keys that this version
-/// gives no meaning (a benchmark's `reward`, say). What is unknown is absent.
+/// under test left, by path: `workspace.files["report.md"]`), and `trace` for keys that this
+/// version gives no meaning (a benchmark's `reward`, say). What is unknown is absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Observable<'t>(&'t TraceView<'t>);
 
