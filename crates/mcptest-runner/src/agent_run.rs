@@ -3,16 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use mcptest_agent::{AgentEvent, Model, Offer, Task};
-use mcptest_agents::Room;
 use mcptest_cassette::{ModelRole, RecordedCatalog};
-use mcptest_catalog::distractors::{Distractors, PlannedRun, offer_order, plan_injection, refusal};
+use mcptest_catalog::distractors::{offer_order, plan_injection, refusal};
 use mcptest_events::{AnswerTokens, Event};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::fault::FaultState;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
-use serde_json::{Map, Value};
 
 use crate::agent_shared::{AgentRun, check_name_free, planned_run};
 use crate::ask_judges;

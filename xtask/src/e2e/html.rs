@@ -19,7 +19,7 @@ const SUITE: &str = "tests/e2e/reports/page.yml";
 /// A run that lasts some seconds.
 const SLOW_SUITE: &str = "tests/e2e/reports/slow.yml";
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub(super) fn run(lab: &Lab, checks: &mut Checks<'_>) {
     let mut pages = None;
     let mut browser = |lab: &Lab| -> Result<Browser> {
         if pages.is_none() {

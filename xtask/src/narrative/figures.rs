@@ -264,7 +264,10 @@ fn value(kind: &str, random: &mut Random) -> String {
         ),
         "time" => format!("{:02}:{:02}", 6 + random.below(16), 5 * random.below(12)),
         "email" => format!("{}@{}", random.pick(&PEOPLE), random.pick(&DOMAINS)),
-        "path" => range.replace('*', *random.pick(&STEMS)),
+        "path" => {
+            let stem: &str = random.pick(&STEMS);
+            range.replace('*', stem)
+        }
         _ => {
             let names: Vec<&str> = range.split('|').collect();
             (*random.pick(&names)).to_owned()

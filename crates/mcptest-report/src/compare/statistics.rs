@@ -192,11 +192,14 @@ pub(super) fn rates(matched: &[Matched<'_>]) -> Vec<RateChange> {
         .collect()
 }
 
+/// A figure of a run, if it is known.
+type Figure = fn(&RunRow) -> Option<f64>;
+
 /// Compares the means that both sides have and that differ.
 pub(super) fn means(matched: &[Matched<'_>], is_timed: bool) -> Vec<MeanChange> {
     let mut found = Vec::new();
     for pair in matched {
-        let figures: [(&'static str, fn(&RunRow) -> Option<f64>); 2] = [
+        let figures: [(&'static str, Figure); 2] = [
             ("tokens", |run| run.tokens().map(|tokens| tokens as f64)),
             ("duration_ms", |run| Some(run.duration_ms() as f64)),
         ];

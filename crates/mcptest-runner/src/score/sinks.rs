@@ -5,13 +5,16 @@ use std::io;
 /// Stores text and returns its offset.
 pub type Store<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<u64>;
 
+/// Writes lines of rows.
+pub type WriteRows<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
+
 /// The destinations of what scoring finds on its way.
 #[non_exhaustive]
 pub struct ScoreSinks<'a> {
     /// Takes the records of runs.
     pub store: Store<'a>,
     /// Takes the rows of traces: whole lines of JSON, in the order of the traces.
-    pub rows: Option<&'a mut dyn FnMut(&[u8]) -> io::Result<()>>,
+    pub rows: Option<WriteRows<'a>>,
     /// Is called after each part of an input.
     pub progress: Option<&'a mut dyn FnMut(ScoreProgress)>,
 }
