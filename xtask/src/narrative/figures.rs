@@ -265,7 +265,7 @@ fn value(kind: &str, random: &mut Random) -> String {
         "time" => format!("{:02}:{:02}", 6 + random.below(16), 5 * random.below(12)),
         "email" => format!("{}@{}", random.pick(&PEOPLE), random.pick(&DOMAINS)),
         "path" => {
-            let stem: &str = random.pick(&STEMS);
+            let stem: &&str = random.pick(&STEMS);
             range.replace('*', stem)
         }
         _ => {
