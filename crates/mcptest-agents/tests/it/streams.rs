@@ -1,5 +1,5 @@
 //! The streams of real agents, read by the rules of their presets. They were recorded with a
-//! stand-in for the model (`xtask/src/e2e`), see `tests/fixtures/README.md`.
+//! stand-in for the model on the loopback interface, see `tests/fixtures/README.md`.
 
 use std::path::Path;
 

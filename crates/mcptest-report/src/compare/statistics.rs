@@ -1,9 +1,9 @@
 //! The statistics of a comparison: rates, means, and whether the reports can be compared at all.
 //!
 //! A rate is that of a test's runs that passed, or that of the runs that its `tool_selection:`
-//! floor counted. Of each, the difference has Newcombe's interval at 95 % and Fisher's exact p, adjusted
-//! over all rates of the comparison (Benjamini and Hochberg). Means of tokens and times per run are
-//! compared by a bootstrap, and adjusted among themselves.
+//! floor counted. Of each, the difference has Newcombe's interval at 95 % and Fisher's exact p,
+//! adjusted over all rates of the comparison (Benjamini and Hochberg). Means of tokens and times
+//! per run are compared by a bootstrap, and adjusted among themselves.
 
 use std::collections::BTreeSet;
 
