@@ -148,8 +148,9 @@ fn a_floor_that_flipped_is_told() {
         ],
     );
     assert!(
-        page.stdout
-            .contains("| `selection [builtin/scripted]` | **regressed** | pass -> fail |"),
+        page.stdout.contains(
+            "| `selection [builtin/scripted]` | **regressed** (may be noise) | pass -> fail |"
+        ),
         "{}",
         page.stdout
     );
