@@ -141,6 +141,7 @@ fn sarif(lab: &Lab) -> Result<()> {
     let folder = lab.scratch("readers")?;
     let judged = folder.join("judged.sarif");
     let bin = parts::npm(&packages()?, &NODE_READERS)?;
+    make_executable(&bin.join("../@microsoft/sarif-multitool-linux/Sarif.Multitool"))?;
     let output = Command::new(bin.join("sarif-multitool"))
         .arg("validate")
         .arg(folder.join("sarif.sarif"))
@@ -164,6 +165,15 @@ fn sarif(lab: &Lab) -> Result<()> {
         .collect();
     ensure!(errors.is_empty(), "{errors:#?}");
     Ok(())
+}
+
+/// Makes a program executable that a package has without that permission.
+fn make_executable(program: &std::path::Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let permissions = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(program, permissions)
+        .with_context(|| format!("cannot change the mode of {}", program.display()))
 }
 
 /// The folder of the readers on Node.

@@ -582,6 +582,7 @@ impl<'a> Scorer<'a> {
                 model: model.map(Into::into),
             },
             kind: Kind::Agent,
+            tags: test.tags.clone(),
             verdict: judged.verdict,
             gates: judged.gates,
             no_evidence: judged.no_evidence,
