@@ -303,7 +303,9 @@ async function live() {
   await page.waitForFunction(() => /Running: [1-9]/.test(document.getElementById("live").textContent), null, { timeout: 20000 });
   // What is open stays open while the page changes.
   await page.click("#test-0");
-  await page.click("#panel-0 .run-row");
+  await page.waitForSelector("#panel-0 .run-row");
+  // The only run so far is open already.
+  if (!(await page.isVisible("#panel-0 .timeline"))) await page.click("#panel-0 .run-row");
   await page.waitForSelector("#panel-0 .timeline");
   const before = await page.textContent("#live");
   await page.waitForFunction((before) => document.getElementById("live").textContent !== before, before, { timeout: 20000 });
