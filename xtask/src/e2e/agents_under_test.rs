@@ -70,13 +70,13 @@ const fn subject(
     }
 }
 
-/// The subjects that every run of the end-to-end checks plays. The others are played by
-/// `cargo xtask e2e 'agent under test'`.
+/// The subjects whose programs the other checks install, too.
 const SAMPLED: [&str; 2] = ["claude-code", "codex"];
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     for subject in &SUBJECTS {
-        if checks.only.is_none() && !SAMPLED.contains(&subject.preset) {
+        // Ten agents at once take long; `cargo xtask e2e 'agent under test'` plays them.
+        if checks.only.is_none() {
             continue;
         }
         let preset = subject.preset;
@@ -101,17 +101,20 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
 struct Provider {
     child: Child,
     address: String,
+    /// Outside the folder of the checks, whose processes must all end with each run.
+    _folder: tempfile::TempDir,
 }
 
 impl Provider {
-    fn start(folder: &Path, script: &Value) -> Result<Self> {
-        let path = folder.join("script.json");
+    fn start(script: &Value) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("script.json");
         std::fs::write(&path, script.to_string())?;
         let program = workspace::root().join("xtask/src/e2e/producers/scripted_llm.py");
         let mut child = Command::new("python3")
             .arg(program)
             .arg(&path)
-            .arg(folder.join("llm.jsonl"))
+            .arg(folder.path().join("llm.jsonl"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -124,6 +127,7 @@ impl Provider {
         Ok(Self {
             address: address.to_owned(),
             child,
+            _folder: folder,
         })
     }
 }
@@ -254,7 +258,7 @@ fn values(test: &Value) -> Map<String, Value> {
 /// Each gate has the same value for the agent as for the scripted model.
 fn same_figures(lab: &Lab, subject: &Subject) -> Result<()> {
     let folder = lab.scratch(&format!("under-test-{}", subject.preset))?;
-    let provider = Provider::start(&folder, &script())?;
+    let provider = Provider::start(&script())?;
     let common = json!({"servers": ["weather", "time"], "prompt": "Please do it.", "runs": RUNS});
     let test = |name: &str, more: Value| {
         let mut test = gates();
@@ -298,7 +302,7 @@ fn faults_and_distractors(lab: &Lab, subject: &Subject) -> Result<()> {
     let script = json!({"turns": [
         {"calls": [again]}, {"calls": [again]}, {"say": "It is 22 degrees in Rome."},
     ]});
-    let provider = Provider::start(&folder, &script)?;
+    let provider = Provider::start(&script)?;
     let suite = json!({
         "name": "faults",
         "servers": servers(lab),
@@ -331,12 +335,9 @@ fn faults_and_distractors(lab: &Lab, subject: &Subject) -> Result<()> {
 /// A refused key, a server that cannot start, and an agent that is not installed.
 fn failures(lab: &Lab, subject: &Subject) -> Result<()> {
     let folder = lab.scratch(&format!("under-test-{}-failures", subject.preset))?;
-    let provider = Provider::start(
-        &folder,
-        &json!({"turns": [
-            {"status": 401, "calls": [call("weather", "get_weather", json!({"city": "Rome"}))]}
-        ]}),
-    )?;
+    let provider = Provider::start(&json!({"turns": [
+        {"status": 401, "calls": [call("weather", "get_weather", json!({"city": "Rome"}))]}
+    ]}))?;
     let test = |name: &str, servers: Value, agent: Value| {
         json!({"name": name, "servers": servers, "prompt": "Please do it.", "agent": agent,
                "expect": [{"tool_names": {"contains": "get_weather"}}]})
