@@ -62,8 +62,8 @@ fn write_report(report: &Report, out: &mut impl Write) -> Result<(), RenderError
     object.close()
 }
 
-/// Writes a test. A recorded trace has no times and no suite file, so `with_file` follows the times:
-/// without them, a run and its scored traces have the same bytes.
+/// Writes a test. A recorded trace has no times and no suite file, so `with_file` follows the
+/// times: without them, a run and its scored traces have the same bytes.
 fn write_test(test: &TestReport, with_file: bool, out: &mut dyn Write) -> Result<(), RenderError> {
     let mut object = Object::open(out)?;
     object.entry("name", &test.id.name)?;
