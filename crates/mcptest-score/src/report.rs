@@ -64,7 +64,6 @@ fn test_report(
         model: case.id.model.as_deref().map(|model| redactor.text(model)),
     };
     let mut test = TestReport::new(id, case.kind, label, Arc::clone(store));
-    test.file = case.file.as_deref().map(|file| redactor.text(file));
     test.tags = case.tags.iter().map(|tag| redactor.text(tag)).collect();
     test.verdict = case.verdict;
     for mut gate in case.gates {

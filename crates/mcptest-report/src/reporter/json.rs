@@ -37,7 +37,10 @@ fn write_report(report: &Report, out: &mut impl Write) -> Result<(), RenderError
     if report.interrupted {
         object.entry("interrupted", &true)?;
     }
-    object.list("tests", &report.tests, write_test)?;
+    let with_file = report.timing.is_some();
+    object.list("tests", &report.tests, |test, out| {
+        write_test(test, with_file, out)
+    })?;
     object.list("tool_selection", floors(report), write_floor)?;
     let distractors = complexity::groups(report);
     if !distractors.is_empty() {
@@ -59,14 +62,16 @@ fn write_report(report: &Report, out: &mut impl Write) -> Result<(), RenderError
     object.close()
 }
 
-fn write_test(test: &TestReport, out: &mut dyn Write) -> Result<(), RenderError> {
+/// Writes a test. A recorded trace has no times and no suite file, so `with_file` follows the
+/// times: without them, a run and its scored traces have the same bytes.
+fn write_test(test: &TestReport, with_file: bool, out: &mut dyn Write) -> Result<(), RenderError> {
     let mut object = Object::open(out)?;
     object.entry("name", &test.id.name)?;
     object.entry("kind", &test.kind)?;
     object.entry("model", &test.id.model)?;
     object.entry("label", &test.label)?;
     object.entry("suite", &test.id.suite)?;
-    object.optional("file", &test.file)?;
+    object.optional("file", &test.file.as_ref().filter(|_| with_file))?;
     if !test.tags.is_empty() {
         object.entry("tags", &test.tags)?;
     }

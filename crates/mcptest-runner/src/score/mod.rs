@@ -145,8 +145,6 @@ pub struct ScoredCase {
     pub kind: Kind,
     /// The name in rows: that of the test, with the model if there are several.
     pub label: String,
-    /// The suite's file; `None` for partial results whose files differ.
-    pub file: Option<String>,
     /// The tags of the test.
     pub tags: Vec<String>,
     /// The verdict.

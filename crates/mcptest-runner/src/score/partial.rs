@@ -52,9 +52,6 @@ pub struct Partial {
     fingerprint: Digest,
     settings: PartialSettings,
     suite: ResolvedSuite,
-    /// The suite's file. It is no part of the fingerprint: each machine may have its own copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    suite_file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     part: Option<PartOf>,
     /// The names of the files.
@@ -262,7 +259,6 @@ impl Partial {
 /// The facts of a partial result besides its runs.
 struct PartialFacts {
     pub suite: ResolvedSuite,
-    pub suite_file: Option<String>,
     pub part: Option<PartOf>,
     pub sources: Vec<String>,
     pub broken: BrokenLines,
@@ -289,7 +285,6 @@ pub(super) fn score_partial(
     merger.check(&scorer)?;
     let facts = PartialFacts {
         suite: resolved,
-        suite_file: Some(suite.file.display().to_string()),
         part,
         sources: std::mem::take(&mut merger.sources),
         broken: std::mem::take(&mut merger.broken),
@@ -325,7 +320,6 @@ fn partial(
         fingerprint: Digest::of_text(&same),
         settings,
         suite: facts.suite,
-        suite_file: facts.suite_file,
         part: facts.part,
         sources: facts.sources,
         broken: facts.broken,
@@ -382,9 +376,6 @@ pub fn merge_partials(
         name: name.clone(),
         message,
     })?;
-    let same_file = |(_, other): &(String, Partial)| other.suite_file == first.suite_file;
-    let suite_file = first.suite_file.clone();
-    let suite_file = suite_file.filter(|_| partials.iter().all(same_file));
     let settings = first.settings();
     let redactor = Redactor::default();
     let servers = suite.known_servers();
@@ -402,10 +393,7 @@ pub fn merge_partials(
     });
     let broken = BrokenLines::new(count, broken.into_iter().map(|(_, line)| line.clone()));
     let groups = merged_groups(&scorer, partials)?;
-    let mut cases = scorer.cases(&suite, groups)?;
-    for case in &mut cases {
-        case.file.clone_from(&suite_file);
-    }
+    let cases = scorer.cases(&suite, groups)?;
     Ok(Scored { cases, broken })
 }
 

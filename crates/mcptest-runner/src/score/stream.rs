@@ -582,7 +582,6 @@ impl<'a> Scorer<'a> {
                 model: model.map(Into::into),
             },
             kind: Kind::Agent,
-            file: Some(suite.file.display().to_string()),
             tags: test.tags.clone(),
             verdict: judged.verdict,
             gates: judged.gates,

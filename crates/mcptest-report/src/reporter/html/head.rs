@@ -213,6 +213,7 @@ struct Entry<'a> {
     plots: Plots,
 }
 
+/// The entry of a test. The suite's file is shown with times only, as in JSON.
 fn entry<'a>(
     test: &'a TestReport,
     layout: Option<&'a TestLayout>,
@@ -223,7 +224,7 @@ fn entry<'a>(
         label: &test.label,
         suite: &test.id.suite,
         model: test.id.model.as_deref(),
-        file: test.file.as_deref(),
+        file: test.file.as_deref().filter(|_| timed),
         tags: &test.tags,
         kind: test.kind,
         verdict: test.verdict,
