@@ -18,8 +18,8 @@ use crate::workspace::{self, Profile};
 
 /// Unbiased pass^1..4 over these 20 tasks, computed apart from this program with exact fractions.
 const PASS_HAT: [f64; 4] = [0.25, 7.0 / 60.0, 0.1, 0.1];
-/// The airline runs whose closing message is not true: two were read, one of them was compared with
-/// its calls.
+/// The airline runs whose closing message is not true: both claim checked bags, and neither called
+/// `update_reservation_baggages`.
 const MOST_UNTRUTHFUL: usize = 2;
 
 /// Runs all checks. Returns false if one failed.
