@@ -12,6 +12,21 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+/// The environment variable that marks every descendant of a server or an agent.
+pub(crate) const COOKIE_VARIABLE: &str = "MCPTEST_SESSION";
+
+/// The cookies in an environment, the outermost first.
+#[cfg(target_os = "linux")]
+pub(crate) fn cookies(environment: &[u8]) -> impl Iterator<Item = &str> {
+    environment
+        .split(|byte| *byte == 0)
+        .filter_map(|variable| variable.strip_prefix(COOKIE_VARIABLE.as_bytes()))
+        .find_map(|rest| rest.strip_prefix(b"="))
+        .and_then(|value| std::str::from_utf8(value).ok())
+        .into_iter()
+        .flat_map(|value| value.split(','))
+}
+
 /// A process: its number and the time of its start, because numbers are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ProcessId {
@@ -125,21 +140,29 @@ fn refers(process: &Path, folder: &Path, cookie: &str) -> Option<bool> {
     use std::os::unix::ffi::OsStrExt as _;
 
     let path = folder.as_os_str().as_bytes();
-    let contains = |bytes: &[u8], part: &[u8]| {
-        !part.is_empty() && bytes.windows(part.len()).any(|window| window == part)
-    };
     if std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder)) {
         return Some(true);
     }
     let arguments = std::fs::read(process.join("cmdline")).unwrap_or_default();
     let environment = std::fs::read(process.join("environ")).unwrap_or_default();
-    if contains(&arguments, path) || contains(&environment, path) {
+    if contains_path(&arguments, path) || contains_path(&environment, path) {
         return Some(true);
     }
-    if contains(&environment, cookie.as_bytes()) {
+    // As a whole: the cookie of the first run is a prefix of that of the tenth.
+    if cookies(&environment).any(|it| it == cookie) {
         return Some(true);
     }
     (!arguments.is_empty()).then_some(false)
+}
+
+/// Returns true if a path is in the bytes, not only as the beginning of another name.
+#[cfg(target_os = "linux")]
+fn contains_path(bytes: &[u8], path: &[u8]) -> bool {
+    let continues = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    !path.is_empty()
+        && bytes.windows(path.len()).enumerate().any(|(at, window)| {
+            window == path && !bytes.get(at + path.len()).is_some_and(continues)
+        })
 }
 
 /// Returns true if an ancestor matches. Kernel threads and the first process have none.
@@ -266,6 +289,13 @@ mod tests {
         );
         proc.process(base + 5, ourselves, "S", "other\0", "HOME=/tmp/room2/home");
         proc.process(base + 6, ourselves, "Z", "", "");
+        proc.process(
+            base + 8,
+            ourselves,
+            "S",
+            "later\0",
+            "HOME=/tmp/room11/home\0MCPTEST_SESSION=o-1,c-11",
+        );
         proc.process(base + 7, 1, "S", "x\0/tmp/room1\0", "");
         let expected: Vec<i32> = (0..5).map(|n| base + n).collect();
         assert_eq!(proc.find(&[]), (expected, false));

@@ -24,10 +24,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
+pub(crate) use crate::process_table::COOKIE_VARIABLE;
+#[cfg(target_os = "linux")]
+use crate::process_table::cookies;
 use crate::process_table::{ProcessId, Survivors, survivors};
-
-/// The environment variable that marks every descendant of a server.
-pub(crate) const COOKIE_VARIABLE: &str = "MCPTEST_SESSION";
 
 /// Scans until no marked process is found; processes can fork during a scan.
 const MAX_SCANS: usize = 20;
@@ -400,7 +400,7 @@ impl Scan {
                 continue;
             };
             if !environment.is_empty() {
-                if cookies(&environment).is_some_and(|value| value.split(',').any(matches)) {
+                if cookies(&environment).any(matches) {
                     found.marked.push(pid);
                 }
             } else if is_program(&entry.path()) {
@@ -416,16 +416,6 @@ impl Scan {
         self.empty = empty;
         found
     }
-}
-
-/// The value of the cookie variable in an environment.
-#[cfg(target_os = "linux")]
-fn cookies(environment: &[u8]) -> Option<&str> {
-    environment
-        .split(|byte| *byte == 0)
-        .filter_map(|variable| variable.strip_prefix(COOKIE_VARIABLE.as_bytes()))
-        .find_map(|rest| rest.strip_prefix(b"="))
-        .and_then(|value| std::str::from_utf8(value).ok())
 }
 
 /// Returns true if a process is neither a kernel thread nor a process that has exited.

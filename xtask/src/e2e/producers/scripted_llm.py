@@ -4,8 +4,8 @@ Usage: scripted_llm.py SCRIPT LOG
 
 Prints `listening on ADDRESS`. SCRIPT is a JSON file with `turns`, a list of answers:
 `{"say": "text", "calls": [{"tool": "name", "server": "name", "args": {}}]}`; `raw_args` instead of
-`args` is sent as it is, and `{"status": 401}` refuses the request. The number of model turns in a request selects the answer, so no state is
-kept. A request that offers none of the script's tools gets a short text. LOG gets one JSON line
+`args` is sent as it is, and `{"status": 401}` refuses the request. The number of model turns in a
+request selects the answer, so no state is kept. A request that offers none of the script's tools gets a short text. LOG gets one JSON line
 per answer: its turn (null outside the script) and the tokens that were reported.
 """
 
@@ -20,6 +20,12 @@ LOG, LOCK = sys.argv[2], threading.Lock()
 WANTED = [call for turn in SCRIPT["turns"] for call in turn.get("calls", [])]
 
 
+# The types and messages of real providers: some agents show nothing else of an answer.
+REFUSALS = {401: ("authentication_error", "invalid x-api-key"),
+            429: ("rate_limit_error", "This request would exceed your rate limit."),
+            500: ("api_error", "Internal server error")}
+
+
 def plain(name):
     return re.sub(r"[^a-z0-9]", "", (name or "").lower())
 
@@ -29,7 +35,8 @@ def select(offered, call):
     exact = plain(call["server"] + call["tool"])
     for wanted in (exact, plain(call["tool"])):
         for namespace, name in offered:
-            if plain((namespace or "") + name).endswith(wanted):
+            # A tool of the provider itself (web search) has a type and no name.
+            if name and plain((namespace or "") + name).endswith(wanted):
                 return namespace, name
     return None
 
@@ -97,7 +104,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send({"object": "list", "data": []})
 
     def refuse(self, answer):
-        error = {"type": "error", "code": answer.status, "message": "The script refuses this."}
+        kind, message = REFUSALS.get(answer.status, ("error", "The script refuses this."))
+        error = {"type": kind, "code": answer.status, "message": message}
         self.send({"type": "error", "error": error}, status=answer.status)
         return None
 
@@ -303,7 +311,17 @@ class Handler(BaseHTTPRequestHandler):
         return answer
 
 
-server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+class Server(ThreadingHTTPServer):
+    # Ten agents may connect at once.
+    request_queue_size = 128
+
+    def handle_error(self, request, address):
+        # An agent that ends does not read its last answers.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, address)
+
+
+server = Server(("127.0.0.1", 0), Handler)
 server.daemon_threads = True
 print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
 server.serve_forever()
