@@ -22,6 +22,7 @@
 //! | `models` | live models: every dialect over HTTP, what models and providers do wrong, keys, overlap |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
+//! | `released` | files of released versions, in `tests/released`: every stored format still loads |
 //! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `streams` | standard output that cannot be written, readers that leave early |
@@ -64,6 +65,7 @@ mod panics;
 mod proxy;
 mod readings;
 mod recorded;
+mod released;
 mod reports;
 mod scoring;
 mod servers;
