@@ -1,9 +1,10 @@
 //! `mcptest validate`.
 
 use mcptest_report::ExitCode;
-use mcptest_suite::Purpose as LoadPurpose;
+use mcptest_runner::Filter;
+use mcptest_suite::{Purpose as LoadPurpose, Suite};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{Format, Purpose, ValidateArgs};
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ pub fn validate(args: &ValidateArgs, gates: Gates, output: &Output) -> Result<Ex
     };
     let mut problems: Vec<Diagnostic> = Vec::new();
     let mut good = Vec::new();
+    let mut tests = Vec::new();
     for file in &files {
         match suites::load_one(file, purpose, gates) {
             Ok(mut loaded) => {
@@ -28,6 +30,7 @@ pub fn validate(args: &ValidateArgs, gates: Gates, output: &Output) -> Result<Ex
                         recording::settings(None, redactor)
                     });
                 }
+                tests.extend(tests_of(&loaded.suite));
                 good.push((file.display().to_string(), loaded.suite.tests.len()));
                 problems.extend(loaded.warnings.0);
                 // Replaying needs no key, so this is no fault of the suite.
@@ -54,7 +57,7 @@ pub fn validate(args: &ValidateArgs, gates: Gates, output: &Output) -> Result<Ex
             let list: Vec<_> = problems.iter().map(Diagnostic::to_json).collect();
             output.result(&format!(
                 "{:#}\n",
-                json!({"valid": errors == 0, "diagnostics": list})
+                json!({"valid": errors == 0, "diagnostics": list, "tests": tests})
             ));
         }
         Format::Pretty => {
@@ -73,5 +76,27 @@ pub fn validate(args: &ValidateArgs, gates: Gates, output: &Output) -> Result<Ex
         ExitCode::Passed
     } else {
         ExitCode::CouldNotRun
+    })
+}
+
+/// The tests that `run` would make of a suite, for programs that list them: an entry per test and
+/// model, with the label that reports show.
+fn tests_of(suite: &Suite) -> impl Iterator<Item = Value> {
+    let cases = mcptest_runner::plan(suite, &Filter::default());
+    cases.into_iter().map(|case| {
+        let planned = case.planned(suite, 0);
+        let mut entry = json!({
+            "file": planned.file,
+            "suite": planned.id.suite,
+            "name": planned.id.name,
+            "label": planned.label,
+            "kind": planned.kind,
+            "runs": planned.runs,
+            "tags": planned.tags,
+        });
+        if let Some(model) = planned.id.model {
+            entry["model"] = model.into();
+        }
+        entry
     })
 }

@@ -53,6 +53,28 @@ fn the_json_form_has_the_same_places() {
     assert_eq!((&first["line"], &first["column"]), (&2.into(), &14.into()));
     assert_eq!(first["label"], "did you mean `command`?");
     assert_eq!(report["diagnostics"].as_array().unwrap().len(), 3);
+    assert_eq!(report["tests"], serde_json::json!([]));
+}
+
+#[test]
+fn the_json_form_lists_the_tests_as_reports_name_them() {
+    let suite = "tests/docs/models.yml";
+    let valid = run(&root(), &["validate", suite, "--format", "json"]).json();
+    let report = run(
+        &root(),
+        &["run", suite, "--no-history", "--reporter", "json"],
+    )
+    .json();
+    let labels = |list: &serde_json::Value| -> Vec<(String, String)> {
+        let text = |test: &serde_json::Value, key| test[key].as_str().unwrap().to_owned();
+        let tests = list.as_array().unwrap().iter();
+        tests
+            .map(|test| (text(test, "label"), text(test, "model")))
+            .collect()
+    };
+    assert_eq!(labels(&valid["tests"]), labels(&report["tests"]));
+    assert_eq!(valid["tests"].as_array().unwrap().len(), 2);
+    assert_eq!(valid["tests"][0]["file"], suite);
 }
 
 #[test]
