@@ -8,6 +8,8 @@
 
 mod bench;
 mod catalogs;
+mod ci;
+mod dist;
 mod e2e;
 mod format_page;
 mod fuzz_readers;
@@ -53,6 +55,12 @@ Commands:
                             Spark with an executor that is killed; parts: wheel, tests, spark (python3 and npm are
                             needed, and Java for Spark); --dev builds without optimization, --traces sets the
                             size of the Spark job (20000)
+  ci                        check the workflows, the GitHub Action and the GitLab template, and run their scripts
+                            (npm and python3 are needed)
+  dist [PART] [--target TRIPLE] [--program FILE] [--out DIR] [--repository ADDRESS]
+                            the artefacts of a release in target/dist: archive, Debian package, npm packages,
+                            Homebrew formula, SBOM, checksums; parts: platform, finish (docs/releasing.md); --program
+                            takes a program that is already built
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
   narrative [FOLDER] [--show]
                             the figures of the honesty gate on planted lies, harmless sentences and, with a folder,
@@ -101,6 +109,11 @@ fn main() -> ExitCode {
         ["fixtures", name] => e2e::producers::write_fixtures(Some(name)),
         ["python", flags @ ..] => match python::Options::parse(flags) {
             Some(options) => python::run(options),
+            None => return usage(),
+        },
+        ["ci"] => ci::run(),
+        ["dist", flags @ ..] => match dist::Options::parse(flags) {
+            Some(options) => dist::run(&options),
             None => return usage(),
         },
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),

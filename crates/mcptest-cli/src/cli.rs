@@ -6,6 +6,7 @@ mod completions;
 mod diff;
 mod doctor;
 mod explain;
+mod man;
 mod many;
 mod mock;
 mod mutate;
@@ -31,6 +32,7 @@ pub use completions::CompletionsArgs;
 pub use diff::{DiffArgs, DiffFormat};
 pub use doctor::{Deny, DoctorArgs, DoctorFormat};
 pub use explain::ExplainArgs;
+pub use man::ManArgs;
 pub use many::ManyArgs;
 pub use mock::MockArgs;
 pub use mutate::MutateArgs;
@@ -125,6 +127,8 @@ pub enum Command {
     Cassette(CassetteArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
+    /// Write the manual pages to a folder.
+    Man(ManArgs),
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod catalogs;
 mod conformance;
 pub mod html;
 mod inspector;
+mod install;
 mod kills;
 mod lab;
 pub mod parts;
@@ -46,6 +47,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     catalogs::run(&lab, &mut checks);
     readers::run(&lab, &mut checks);
     html::run(&lab, &mut checks);
+    install::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
     agents_under_test::run(&lab, &mut checks);

@@ -69,7 +69,7 @@ impl Options {
 /// Builds the wheel and checks it. True if all checks passed.
 pub fn run(options: Options) -> Result<bool> {
     let target = workspace::target_directory()?.join("python");
-    let wheel = wheel(&target, options)?;
+    let wheel = wheel(&target, options.dev)?;
     println!("{}", wheel.display());
     let mut passed = true;
     if options.wants(Part::Tests) {
@@ -81,13 +81,15 @@ pub fn run(options: Options) -> Result<bool> {
     Ok(passed)
 }
 
+/// Builds a debug wheel, and says where it is.
+pub fn dev_wheel() -> Result<PathBuf> {
+    let target = workspace::target_directory()?.join("python");
+    wheel(&target, true)
+}
+
 /// Builds the wheel: the extension module, the Python sources and the program.
-fn wheel(target: &Path, options: Options) -> Result<PathBuf> {
-    let profile = if options.dev {
-        Profile::Dev
-    } else {
-        Profile::Release
-    };
+fn wheel(target: &Path, dev: bool) -> Result<PathBuf> {
+    let profile = if dev { Profile::Dev } else { Profile::Release };
     let sources = workspace::root().join("python");
     // maturin takes the scripts of a wheel from this folder.
     let scripts = sources.join("mcptest.data/scripts");
@@ -104,7 +106,7 @@ fn wheel(target: &Path, options: Options) -> Result<PathBuf> {
     command
         .args(["build", "--locked", "--quiet", "--out"])
         .arg(&out)
-        .args((!options.dev).then_some("--release"))
+        .args((!dev).then_some("--release"))
         .current_dir(&sources);
     ensure!(succeeds(&mut command)?, "maturin failed");
     let built = workspace::files(&out, "whl")?;

@@ -6,6 +6,7 @@ mod completions;
 mod diff;
 mod doctor;
 mod explain;
+mod man;
 mod mock;
 mod mutate;
 mod plan_runs;
@@ -52,6 +53,7 @@ pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
         Command::Agents(args) => agents::agents(args, &output),
         Command::Cassette(args) => cassette::cassette(args, gates, &output),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
+        Command::Man(args) => man::man(args, &output),
     };
     finish(outcome, &output)
 }
