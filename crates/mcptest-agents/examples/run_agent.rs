@@ -55,6 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             run: 1,
             servers: &servers,
             turns: Some(next),
+            suite_dir: std::path::Path::new("."),
             room: &room,
             variables: &variables,
         },

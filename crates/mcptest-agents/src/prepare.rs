@@ -27,6 +27,7 @@ pub(crate) fn values<'v>(
     set("prompt", prompt(agent, task).into());
     set("system", task.system.into());
     set("model", task.model.or(agent.model()).into());
+    set("suite_dir", path(task.suite_dir.to_owned()));
     set("run_dir", path(room.run_dir().to_owned()));
     set("home", path(room.home()));
     set("cwd", path(room.cwd()));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 
 use crate::room::Room;
@@ -59,6 +60,8 @@ pub struct AgentTask<'a> {
     pub servers: &'a [ServerLaunch],
     /// The further messages of the user: called with each answer, until it gives nothing.
     pub turns: Option<&'a mut NextTurn<'a>>,
+    /// The folder of the suite: programs of your own are named from there.
+    pub suite_dir: &'a Path,
     /// The folders of the run.
     pub room: &'a Room,
     /// The variables of mcptest's own environment.

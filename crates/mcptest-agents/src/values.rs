@@ -12,6 +12,7 @@ pub(crate) const RUN_VALUES: &[&str] = &[
     "prompt",
     "system",
     "model",
+    "suite_dir",
     "run_dir",
     "home",
     "cwd",

@@ -117,6 +117,8 @@ async fn prepare_and_run(
             env: Vec::new(),
         })
         .collect();
+    // Absolute, because the agent has another working directory.
+    let suite_dir = std::path::absolute(&under_test.dir).unwrap_or_else(|_| under_test.dir.clone());
     let variables = |name: &str| under_test.variables.get(name).cloned();
     let further = FurtherTurns::default();
     let mut next = |answer: String| -> BoxedTurn<'_> {
@@ -130,6 +132,7 @@ async fn prepare_and_run(
         run: case.run,
         servers: &servers,
         turns: (!test.turns.is_empty()).then_some(&mut next),
+        suite_dir: &suite_dir,
         room: &room,
         variables: &variables,
     };

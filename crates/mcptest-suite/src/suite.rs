@@ -212,6 +212,8 @@ pub struct AgentUnderTest {
     pub agent: Agent,
     /// The agent as written.
     pub definition: Value,
+    /// The folder of the suite file that has it.
+    pub dir: PathBuf,
     /// The folder that is copied to its working directory.
     pub workspace: Option<PathBuf>,
     /// The variables of the environment that it reads, as far as they are set.

@@ -15,7 +15,7 @@ use super::lab::{Lab, expect, report};
 use crate::workspace;
 
 /// The runs of each test, and of a sampled one.
-const RUNS: u32 = 10;
+pub(super) const RUNS: u32 = 10;
 const SAMPLED_RUNS: u32 = 3;
 
 /// A preset, and the settings that lead it to the stand-in.
@@ -107,15 +107,15 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
 }
 
 /// A provider that plays a script, until it is dropped.
-struct Provider {
+pub(super) struct Provider {
     child: Child,
-    address: String,
+    pub(super) address: String,
     /// Outside the folder of the checks, whose processes must all end with each run.
     _folder: tempfile::TempDir,
 }
 
 impl Provider {
-    fn start(script: &Value) -> Result<Self> {
+    pub(super) fn start(script: &Value) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("script.json");
         std::fs::write(&path, script.to_string())?;
@@ -152,8 +152,8 @@ fn call(server: &str, tool: &str, args: Value) -> Value {
     json!({"server": server, "tool": tool, "args": args})
 }
 
-/// Two servers, a failed call, two calls in one turn.
-fn script() -> Value {
+/// Two servers, a failed call, a call that is made twice.
+pub(super) fn script() -> Value {
     let time = json!({
         "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"
     });
@@ -268,6 +268,19 @@ fn values(test: &Value) -> Map<String, Value> {
 fn same_figures(lab: &Lab, subject: &Subject, runs: u32) -> Result<()> {
     let folder = lab.scratch(&format!("under-test-{}", subject.preset))?;
     let provider = Provider::start(&script())?;
+    let suite = comparison(&servers(lab), &agent(subject, &provider), runs);
+    let report = run_suite(lab, subject, &folder, &suite)?;
+    compare(&report, runs)?;
+    let version = report.pointer("/tests/0/runs/0/trace/agent/version");
+    ensure!(
+        version.is_some(),
+        "the report does not name the agent's version"
+    );
+    Ok(())
+}
+
+/// A suite with an agent and the scripted model that makes the same calls.
+pub(super) fn comparison(servers: &Value, agent: &Value, runs: u32) -> Value {
     let common = json!({"servers": ["weather", "time"], "prompt": "Please do it.", "runs": runs});
     let test = |name: &str, more: Value| {
         let mut test = gates();
@@ -277,18 +290,21 @@ fn same_figures(lab: &Lab, subject: &Subject, runs: u32) -> Result<()> {
         test.insert("name".to_owned(), name.into());
         Value::Object(test)
     };
-    let suite = json!({
+    json!({
         "name": "agents under test",
-        "servers": servers(lab),
+        "servers": servers,
         "agents": [
-            test("the agent", json!({"agent": agent(subject, &provider)})),
+            test("the agent", json!({"agent": agent})),
             test("the script", json!({"model": "builtin/scripted", "script": scripted(&script())})),
         ],
         "run_options": {"jobs": runs},
-    });
-    let report = run_suite(lab, subject, &folder, &suite)?;
-    expect(&report, "/tests/1/verdict", "pass")?;
-    expect(&report, "/tests/0/verdict", "pass")?;
+    })
+}
+
+/// Compares the two tests of the suite.
+pub(super) fn compare(report: &Value, runs: u32) -> Result<()> {
+    expect(report, "/tests/1/verdict", "pass")?;
+    expect(report, "/tests/0/verdict", "pass")?;
     let (agent, script) = (values(&report["tests"][0]), values(&report["tests"][1]));
     ensure!(
         agent == script && agent.len() > 15,
@@ -296,11 +312,6 @@ fn same_figures(lab: &Lab, subject: &Subject, runs: u32) -> Result<()> {
     );
     let made = report["tests"][0]["runs"].as_array().map_or(0, Vec::len);
     ensure!(made == runs as usize, "{made} runs");
-    let version = report.pointer("/tests/0/runs/0/trace/agent/version");
-    ensure!(
-        version.is_some(),
-        "the report does not name the agent's version"
-    );
     Ok(())
 }
 

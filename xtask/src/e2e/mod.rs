@@ -13,6 +13,7 @@ mod inspector;
 mod install;
 mod kills;
 mod lab;
+mod own_agents;
 pub mod parts;
 mod processes;
 pub mod producers;
@@ -51,6 +52,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
     agents_under_test::run(&lab, &mut checks);
+    own_agents::run(&lab, &mut checks);
     producers::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
     kills::run(&lab, &mut checks);

@@ -42,6 +42,7 @@ const LANGGRAPH: [&str; 4] = [
 ];
 const INSPECT: [&str; 3] = ["inspect_ai==0.3.285", "openai==3.51.0", "mcp==2.3.0"];
 const OPENAI_AGENTS: [&str; 1] = ["openai-agents==0.24.0"];
+const CLAUDE_SDK: [&str; 1] = ["claude-agent-sdk==0.2.182"];
 const ADK: [&str; 2] = ["google-adk==2.13.0", "mcp==2.3.0"];
 const OTEL: [&str; 7] = [
     "opentelemetry-sdk==1.45.2",
@@ -145,6 +146,11 @@ impl Parts {
     /// The interpreter that has the OpenAI Agents SDK.
     pub fn openai_agents_python(&self) -> Result<PathBuf> {
         Ok(venv(&self.folder.join("openai-agents"), &OPENAI_AGENTS)?.join("python"))
+    }
+
+    /// The interpreter that has the Claude Agent SDK.
+    pub fn claude_sdk_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("claude-sdk"), &CLAUDE_SDK)?.join("python"))
     }
 
     /// The interpreter that has Google ADK.

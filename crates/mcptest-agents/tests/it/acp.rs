@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{acp_script, kind, outcome, processes_of, room, run_in};
+use crate::support::{acp_script, agent, kind, outcome, processes_of, room, run_in};
 
 /// Opens a session.
 const OPEN: &str = r#"
@@ -149,6 +149,44 @@ async fn errors_of_acp_have_their_kinds() {
             .message
             .contains("its modes are ask, full")
     );
+}
+
+/// Both end a turn that failed normally, with the error as its text and without tokens.
+#[tokio::test]
+async fn an_answer_without_tokens_is_an_error_of_these_presets() {
+    // codex-acp is set to a mode before its prompt.
+    let mode = r#"read -r m; echo '{"jsonrpc":"2.0","id":3,"result":{}}';"#;
+    for (preset, before, id) in [("codex-acp", mode, 4), ("copilot-acp", "", 3)] {
+        for (text, usage, expected) in [
+            (
+                "unexpected status 500 Internal Server Error",
+                "null",
+                "provider",
+            ),
+            ("unexpected status 401 Unauthorized", "null", "login"),
+            (
+                "exceeded retry limit, last status: 429",
+                "null",
+                "rate_limit",
+            ),
+            ("The status was 500 once.", r#"{"outputTokens":9}"#, "none"),
+        ] {
+            let script = format!(
+                "{OPEN} {before} read -r p; {}; echo '{{\"jsonrpc\":\"2.0\",\"id\":{id},\
+                 \"result\":{{\"stopReason\":\"end_turn\",\"usage\":{usage}}}}}'; cat",
+                chunk(text)
+            );
+            let command = serde_json::json!(["/bin/sh", "-c", script]);
+            let agent = agent(&format!("{{preset: {preset}, acp: {command}}}"));
+            let outcome = outcome(&agent).await;
+            assert_eq!(
+                kind(&outcome),
+                expected,
+                "{preset} {text}: {:?}",
+                outcome.error
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -66,6 +66,7 @@ pub async fn run_in(room: &Room, agent: &Agent, further: &[&str]) -> AgentOutcom
         run: 3,
         servers: &servers,
         turns: Some(next),
+        suite_dir: std::path::Path::new("."),
         room,
         variables: &variables,
     };

@@ -179,6 +179,7 @@ async fn check_one(preset: &'static Preset, limit: Duration) -> Result<AgentChec
         run: 1,
         servers: &[],
         turns: None,
+        suite_dir: std::path::Path::new("."),
         room: &room,
         variables: &variables,
     };

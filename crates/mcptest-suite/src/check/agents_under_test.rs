@@ -65,6 +65,7 @@ impl Checker<'_> {
                 }
                 agents.push(AgentUnderTest {
                     label,
+                    dir: part.dir.clone(),
                     workspace: agent.workspace().map(|folder| part.dir.join(folder)),
                     variables: self.variables_of(&agent),
                     definition: definition.clone(),

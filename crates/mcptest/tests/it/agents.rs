@@ -49,10 +49,17 @@ const MANIFEST: &str = "mock_server: {name: s, tools: [
   {name: fail, description: Fail., input_schema: {type: object}, response: {is_error: true, content: [no]}}]}";
 
 fn suite(test: &Value) -> tempfile::TempDir {
+    let slow = format!(
+        "sleep 2; exec {} mock --tools-from m.yml",
+        env!("CARGO_BIN_EXE_mcptest")
+    );
     let suite = json!({
         "name": "s",
         "servers": {"s": {"command": ["mcptest", "mock", "--tools-from", "m.yml"]},
-                    "dead": {"command": ["false"]}},
+                    "dead": {"command": ["false"]},
+                    "slow": {"command": ["sh", "-c", slow]},
+                    "hung": {"command": ["mcptest", "mock", "--tools-from", "m.yml", "--fault", "hang"],
+                             "timeout": "300ms"}},
         "faults": [{"name": "flaky", "target": {"tool": "search"}, "kind": "recover_after",
                     "failures": 1}],
         "agents": test,
@@ -174,6 +181,81 @@ fn what_kept_an_agent_from_working_is_an_error_of_a_kind() {
         .as_str()
         .unwrap();
     assert!(message.contains("broken"), "{message}");
+}
+
+/// A stand-in for Claude Code that fails as the prompt says, with the output that it has then.
+const FAILING_CLAUDE: &str = r#"#!/bin/sh
+for prompt; do :; done
+failed() { echo "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,$1}"; exit 1; }
+case "$prompt" in
+  --version) echo "9.9.9 (Claude Code)";;
+  401|429|500) failed "\"result\":\"API Error\",\"api_error_status\":$prompt";;
+  login) failed "\"result\":\"Not logged in · Please run /login\"";;
+  hang) trap '' TERM; while :; do sleep 1; done;;
+  killed) kill -9 $$;;
+  ended) echo '{"type":"system","subtype":"init","session_id":"1"}';;
+  refused) echo '{"type":"result","is_error":false,"result":"I may not.","permission_denials":[{}]}';;
+esac
+"#;
+
+#[test]
+fn each_failure_of_an_agent_is_a_row_of_its_kind_in_bounded_time() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    // (prompt, kind)
+    let failures = [
+        ("401", "login"),
+        ("429", "rate_limit"),
+        ("500", "provider"),
+        ("login", "login"),
+        ("hang", "timeout"),
+        ("killed", "crashed"),
+        ("ended", "no_end"),
+    ];
+    let claude = json!({"preset": "claude-code", "timeout": "2s"});
+    let mut tests: Vec<Value> = failures
+        .iter()
+        .map(|(prompt, _)| test(prompt, &json!({"agent": claude, "prompt": prompt})))
+        .collect();
+    // An agent that was refused a call has ended its work, and failed.
+    tests.push(
+        json!({"name": "refused", "agent": claude, "prompt": "refused",
+                      "expect": [{"tool_names": {"contains": "search"}}]}),
+    );
+    // Slow servers are waited for; a call that hangs is an error result, which the agent sees.
+    for server in ["slow", "hung"] {
+        let mut inner = agent(&script());
+        inner["blocks"]["names"]["text"] = format!("\"{server}\"").into();
+        tests.push(json!({"name": server, "agent": inner, "prompt": "Find it.",
+                          "servers": [server],
+                          "expect": [{"final_response": "Found it."}]}));
+    }
+    let dir = suite(&Value::Array(tests));
+    let program = dir.path().join("claude");
+    std::fs::write(&program, FAILING_CLAUDE).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let paths = std::env::var_os("PATH").unwrap();
+    let paths = std::iter::once(dir.path().to_owned()).chain(std::env::split_paths(&paths));
+    let mut command = mcptest(dir.path());
+    command
+        .args(["run", "s.yml", "--reporter", "json"])
+        .env("PATH", std::env::join_paths(paths).unwrap());
+    let started = std::time::Instant::now();
+    let ran = ran(&command.output().unwrap());
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    let report = ran.json();
+    for (index, (prompt, kind)) in failures.iter().enumerate() {
+        let test = &report["tests"][index];
+        assert_eq!(test["verdict"], "error", "{prompt}");
+        assert_eq!(test["runs"][0]["error"]["kind"], *kind, "{prompt}: {test}");
+    }
+    let verdict = |index: usize| &report["tests"][failures.len() + index]["verdict"];
+    assert_eq!(verdict(0), "fail");
+    assert_eq!(verdict(1), "pass", "{report}");
+    assert_eq!(verdict(2), "pass", "{report}");
+    let hung = &report["tests"][failures.len() + 2]["runs"][0]["trace"]["tool_results"];
+    assert_eq!(hung[0]["error_kind"], "timeout", "{hung}");
 }
 
 #[test]

@@ -24,7 +24,13 @@ fn each_runs_with_its_expected_verdict() {
             continue;
         }
         suites += 1;
-        // Real models are not available; the suite can still be checked.
+        // Agents with real models are not available; the suite can still be checked.
+        if text.contains("pass_env:") {
+            let ran = run(&root(), &["validate", path.to_str().unwrap()]);
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+            continue;
+        }
+        // Nor are the models themselves.
         if text.lines().any(|line| line.starts_with("providers:")) {
             let ran = run(&root(), &["validate", path.to_str().unwrap()]);
             assert_eq!(ran.code, 0, "{}", ran.stderr);

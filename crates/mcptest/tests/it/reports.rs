@@ -49,6 +49,10 @@ fn a_report_shown_again_is_the_same_bytes() {
     let target = format!("json={}", written.display());
     let mut shown = 0;
     for suite in files(&root().join("examples"), "yml") {
+        if suite.starts_with(root().join("examples/own-agents")) {
+            // Its agents need programs and keys of their own.
+            continue;
+        }
         let suite = suite.display().to_string();
         std::fs::remove_file(&written).ok();
         let pretty = run(
