@@ -18,8 +18,8 @@ use serde_json::Value;
 use crate::cli::{CatalogArgs, HttpHeader};
 use crate::failure::Failure;
 use crate::gates::Gates;
-use crate::log;
 use crate::output::Output;
+use crate::secrets;
 use crate::suites;
 
 /// The source of one catalog.
@@ -67,22 +67,14 @@ impl Source {
     }
 }
 
-/// The sources that were named, and the secrets that must not be shown.
-pub struct Sources {
-    pub sources: Vec<Source>,
-    pub secrets: Vec<String>,
-}
-
 /// Everything that the arguments name, in this order: files, servers of the suite, addresses, the
 /// command.
 ///
 /// # Errors
 /// A suite that cannot be used, or a server that it has not.
-pub fn named(args: &CatalogArgs, gates: Gates, output: &Output) -> Result<Sources, Failure> {
-    let mut found = Sources {
-        sources: args.tools_from.iter().cloned().map(Source::File).collect(),
-        secrets: secrets_of(&args.header),
-    };
+pub fn named(args: &CatalogArgs, gates: Gates, output: &Output) -> Result<Vec<Source>, Failure> {
+    secrets::hide(secrets_of(&args.header));
+    let mut sources: Vec<Source> = args.tools_from.iter().cloned().map(Source::File).collect();
     let suite = match &args.suite {
         Some(path) => Some(path.clone()),
         None if !args.server.is_empty() => suites::find(&[])?.into_iter().next(),
@@ -90,26 +82,20 @@ pub fn named(args: &CatalogArgs, gates: Gates, output: &Output) -> Result<Source
     };
     if let Some(path) = &suite {
         let suite = SuiteServers::load(path, gates, output)?;
-        found.secrets.extend(suite.secrets.iter().cloned());
         if args.server.is_empty() {
             let all = suite.servers.into_iter();
-            found
-                .sources
-                .extend(all.map(|(name, server)| Source::server(name, server)));
+            sources.extend(all.map(|(name, server)| Source::server(name, server)));
         } else {
             for name in &args.server {
-                found.sources.push(suite.find(name)?);
+                sources.push(suite.find(name)?);
             }
         }
     }
-    found
-        .sources
-        .extend(args.url.iter().map(|url| Source::url(url, &args.header)));
+    sources.extend(args.url.iter().map(|url| Source::url(url, &args.header)));
     if !args.command.is_empty() {
-        found.sources.push(Source::command(&args.command));
+        sources.push(Source::command(&args.command));
     }
-    log::hide(found.secrets.iter().cloned());
-    Ok(found)
+    Ok(sources)
 }
 
 const NO_CATALOG: &str = "no catalog is named, and there is neither mcptest.yaml nor mcptest.yml \
@@ -125,20 +111,15 @@ pub fn gather(
     args: &CatalogArgs,
     gates: Gates,
     output: &Output,
-) -> Result<(Vec<ServerReport>, Vec<String>), Failure> {
+) -> Result<Vec<ServerReport>, Failure> {
     // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
     std::thread::spawn(mcptest_catalog::tokens::prepare);
-    let Sources {
-        mut sources,
-        mut secrets,
-    } = named(args, gates, output)?;
+    let mut sources = named(args, gates, output)?;
     if sources.is_empty() && args.suite.is_none() {
         // The suite that `run` would find.
         let path = suites::find(&[]).map_err(|_| Failure::Message(NO_CATALOG.to_owned()))?;
         for path in &path {
             let suite = SuiteServers::load(path, gates, output)?;
-            log::hide(suite.secrets.iter().cloned());
-            secrets.extend(suite.secrets);
             let servers = suite.servers.into_iter();
             sources.extend(servers.map(|(name, server)| Source::server(name, server)));
         }
@@ -147,8 +128,7 @@ pub fn gather(
         let message = "the suite has no servers; give `--tools-from FILE`, `--url URL`, or `-- command args…`";
         return Err(Failure::Message(message.to_owned()));
     }
-    let checkups = live::check_up(&sources, args.patience.timeout, output)?;
-    Ok((checkups, secrets))
+    live::check_up(&sources, args.patience.timeout, output)
 }
 
 /// The tools of one catalog, and warnings about entries of its list that are not tools.
@@ -236,7 +216,6 @@ pub fn command(argv: &[String]) -> Source {
 /// The servers of a suite.
 pub struct SuiteServers {
     servers: std::collections::BTreeMap<String, Server>,
-    pub secrets: Vec<String>,
 }
 
 impl SuiteServers {
@@ -249,7 +228,6 @@ impl SuiteServers {
         output.problems(&loaded.warnings);
         Ok(Self {
             servers: loaded.suite.servers,
-            secrets: loaded.suite.secrets,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Reasons why a command could not do what was asked.
 
-use mcptest_report::{ExitCode, Redactor};
+use mcptest_report::ExitCode;
 use mcptest_yaml::Diagnostics;
 
 use crate::output::Output;
@@ -29,14 +29,6 @@ impl From<Diagnostics> for Failure {
 }
 
 impl Failure {
-    /// Removes secrets from the message. Problems of files are shown as they are written there.
-    pub fn redacted(self, redactor: &Redactor) -> Self {
-        match self {
-            Self::Message(message) => Self::Message(redactor.text(&message)),
-            other => other,
-        }
-    }
-
     /// Prints the failure and returns the exit code of the process.
     pub fn report(&self, output: &Output) -> ExitCode {
         match self {

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
 use std::path::Path;
 
 use mcptest_events::CaseId;
 use mcptest_events::history::{Entry, History};
+use mcptest_events::log::redact_json;
 use mcptest_json::text::one_line;
 use mcptest_report::{Report, RunSummary, read_log, summarise};
 use mcptest_trace::verdict::Verdict;
 
 use crate::output::Output;
+use crate::secrets;
 
 /// The history of the current directory.
 pub fn here() -> History {
@@ -57,10 +60,35 @@ fn empty() -> String {
 /// # Errors
 /// A log that cannot be read.
 pub fn report(entry: &Entry) -> Result<Report, String> {
-    let report = File::open(&entry.path)
-        .map_err(Into::into)
-        .and_then(read_log);
+    let report = open(entry).map_err(Into::into).and_then(read_log);
     report.map_err(|error| format!("{}: {error}", entry.path.display()))
+}
+
+/// Opens the log of a run. Secrets were masked when it was written; a log with one that only this
+/// process knows is replaced by a masked copy, which has no name.
+fn open(entry: &Entry) -> io::Result<File> {
+    let redactor = secrets::redactor([]);
+    let mut file = File::open(&entry.path)?;
+    let mut lines = BufReader::new(&file);
+    let (mut line, mut is_clean) = (String::new(), true);
+    while is_clean && lines.read_line(&mut line)? > 0 {
+        is_clean = redact_json(line.trim_end(), &redactor).is_none();
+        line.clear();
+    }
+    drop(lines);
+    file.rewind()?;
+    if is_clean {
+        return Ok(file);
+    }
+    let mut copy = BufWriter::new(tempfile::tempfile()?);
+    for line in BufReader::new(file).lines() {
+        let line = line?;
+        let clean = redact_json(&line, &redactor);
+        writeln!(copy, "{}", clean.as_deref().unwrap_or(&line))?;
+    }
+    let mut copy = copy.into_inner().map_err(io::Error::from)?;
+    copy.rewind()?;
+    Ok(copy)
 }
 
 /// A summary of each run of the history, the newest first. Logs that cannot be read are left out,
@@ -75,10 +103,7 @@ pub fn summaries(output: &Output) -> Result<Vec<RunSummary>, String> {
     }
     let mut summaries = Vec::new();
     for entry in entries {
-        match File::open(&entry.path)
-            .map_err(Into::into)
-            .and_then(summarise)
-        {
+        match open(&entry).map_err(Into::into).and_then(summarise) {
             Ok(summary) => summaries.push(summary),
             Err(error) => output.status(&format!(
                 "warning: the run `{}` is not listed: {}: {error}",

@@ -5,12 +5,9 @@
 //! wrote may be in an event. So each line has secrets removed and is made safe for terminals at the
 //! one place where lines leave the program.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::sync::{OnceLock, RwLock};
 
 use mcptest_json::text::{one_line, shorten};
-use mcptest_redact::redact::Redactor;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -22,15 +19,6 @@ const VARIABLE: &str = "MCPTEST_LOG";
 /// Longest line with a single `-v`, in characters. `-vv` and `MCPTEST_LOG` do not truncate.
 const MAX_LINE: usize = 400;
 
-static SECRETS: OnceLock<RwLock<Secrets>> = OnceLock::new();
-
-/// The secrets known so far, and the redactor made of them.
-#[derive(Default)]
-struct Secrets {
-    values: BTreeSet<String>,
-    redactor: Redactor,
-}
-
 /// Starts the log if the flags or the environment ask for it. Returns true if there is one.
 ///
 /// # Errors
@@ -40,8 +28,6 @@ pub fn start(verbose: u8, quiet: bool) -> Result<bool, String> {
     let Some((targets, limit)) = selection(verbose, quiet, &setting)? else {
         return Ok(false);
     };
-    let _ = SECRETS.set(RwLock::default());
-    hide(secrets::of_environment());
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_timer(tracing_subscriber::fmt::time::uptime())
@@ -79,16 +65,6 @@ fn selection(
     })
 }
 
-/// Removes these values, too, from every line that follows.
-pub fn hide(secrets: impl IntoIterator<Item = String>) {
-    let Some(known) = SECRETS.get() else { return };
-    let mut known = known
-        .write()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    known.values.extend(secrets);
-    known.redactor = Redactor::new(known.values.iter().cloned());
-}
-
 /// Makes a writer for each event.
 struct Lines {
     limit: Option<usize>,
@@ -124,21 +100,16 @@ impl Write for Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if let Some(known) = SECRETS.get() {
-            let known = known
-                .read()
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
-            let text = String::from_utf8_lossy(&self.text);
-            let line = shown(&text, &known.redactor, self.limit);
-            // A reader that has closed the pipe is not an error of ours.
-            let _ = io::stderr().lock().write_all(line.as_bytes());
-        }
+        let clean = secrets::clean(&String::from_utf8_lossy(&self.text));
+        let line = shown(&clean, self.limit);
+        // A reader that has closed the pipe is not an error of ours.
+        let _ = io::stderr().lock().write_all(line.as_bytes());
     }
 }
 
-/// An event as it is printed: without secrets, on one line, safe for terminals.
-fn shown(text: &str, redactor: &Redactor, limit: Option<usize>) -> String {
-    let line = one_line(&redactor.text(text.trim_end_matches('\n')));
+/// An event as it is printed: on one line, safe for terminals.
+fn shown(text: &str, limit: Option<usize>) -> String {
+    let line = one_line(text.trim_end_matches('\n'));
     let mut line = match limit {
         Some(limit) => shorten(&line, limit),
         None => line,
@@ -172,11 +143,11 @@ mod tests {
 
     #[test]
     fn a_line_has_no_secrets_and_cannot_steer_a_terminal() {
-        let redactor = Redactor::new(["hunter2-hunter2".to_owned()]);
-        let line = shown("a \u{1b}[31m hunter2-hunter2\nb\n", &redactor, None);
+        secrets::hide(["hunter2-hunter2".to_owned()]);
+        let of = |text: &str, limit| shown(&secrets::clean(text), limit);
+        let line = of("a \u{1b}[31m hunter2-hunter2\nb\n", None);
         assert_eq!(line, "a \\u{1b}[31m [redacted]\\nb\n");
         // A secret at the cut does not lose its end, and with it its mask.
-        let line = shown("key hunter2-hunter2", &redactor, Some(8));
-        assert_eq!(line, "key [re…\n");
+        assert_eq!(of("key hunter2-hunter2", Some(8)), "key [re…\n");
     }
 }

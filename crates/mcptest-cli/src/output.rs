@@ -10,6 +10,7 @@ use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::cli::{Colour, ReportArgs};
 use crate::gates::{self, Gates};
+use crate::secrets;
 
 /// The two streams of the process, and the style of each.
 #[derive(Clone, Copy)]
@@ -48,11 +49,11 @@ impl Output {
         }
     }
 
-    /// Prints a result. An error is kept for the end, see [`unwritten`].
+    /// Prints a result without secrets. An error is kept for the end, see [`unwritten`].
     pub fn result(&self, text: &str) {
         let mut stdout = CheckedStdout::default();
         let _ = stdout
-            .write_all(text.as_bytes())
+            .write_all(secrets::clean(text).as_bytes())
             .and_then(|()| stdout.flush());
     }
 
@@ -90,6 +91,11 @@ impl Output {
     /// The style of results on standard output.
     pub fn result_style(&self) -> Style {
         self.out
+    }
+
+    /// Returns true if standard error has colours.
+    pub fn error_colour(&self) -> bool {
+        self.err.colour
     }
 
     /// Returns true if a progress bar makes sense: a person is watching.
@@ -212,17 +218,17 @@ fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// Prints a line on standard error, whatever the flags are.
+/// Prints a line on standard error without secrets, whatever the flags are.
 pub fn status(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", secrets::clean(text));
 }
 
-/// Replaces a file as a whole: a reader never sees half of it.
+/// Replaces a file as a whole: a reader never sees half of it. Secrets are masked.
 ///
 /// # Errors
 /// A message with the file's name.
 pub fn write_file(path: &str, text: &str) -> Result<(), String> {
-    mcptest_files::write(Path::new(path), text)
+    mcptest_files::write(Path::new(path), secrets::clean(text))
         .map_err(|error| format!("cannot write `{path}`: {error}"))
 }
 

@@ -9,8 +9,8 @@ use mcptest_suite::{LoadOptions, Loaded, Purpose, ResolvedSuite, load};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::gates::Gates;
-use crate::log;
 use crate::output::Output;
+use crate::secrets;
 
 /// The default suite files.
 const DEFAULTS: [&str; 2] = ["mcptest.yaml", "mcptest.yml"];
@@ -154,6 +154,6 @@ pub fn load_with(
             models,
         },
     )?;
-    log::hide(loaded.suite.secrets.iter().cloned());
+    secrets::hide(loaded.suite.secrets.iter().cloned());
     Ok(loaded)
 }

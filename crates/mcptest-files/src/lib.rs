@@ -39,9 +39,7 @@ impl AtomicFile {
     /// # Errors
     /// The folder or the file cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // The path itself, without following links.
-        let replaceable = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
-        if !replaceable {
+        if !is_replaceable(path) {
             let file = OpenOptions::new()
                 .write(true)
                 .create(true)
@@ -116,13 +114,26 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     file.commit()
 }
 
-/// Moves a finished file to its final name in the same folder, and syncs the folder.
+/// Moves a finished file to its final name in the same folder, and syncs the folder. If the final
+/// name is not that of an ordinary file, its content is written through, as [`AtomicFile`] does.
 ///
 /// # Errors
 /// The file cannot be moved.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
-    sync_folder(to)
+    if is_replaceable(to) {
+        fs::rename(from, to)?;
+        return sync_folder(to);
+    }
+    let mut target = AtomicFile::create(to)?;
+    io::copy(&mut File::open(from)?, &mut target)?;
+    target.commit()?;
+    fs::remove_file(from)
+}
+
+/// Returns true if another file may take the place of this one: it is an ordinary file, or there is
+/// none. The path itself is checked, without following links.
+fn is_replaceable(path: &Path) -> bool {
+    fs::symlink_metadata(path).map_or(true, |found| found.is_file())
 }
 
 /// Removes the temporary files that a process which was killed left beside a file. Those of a
@@ -269,6 +280,12 @@ mod tests {
         write(&link, "short").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "short");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let finished = dir.path().join("finished");
+        fs::write(&finished, "final").unwrap();
+        rename(&finished, &link).unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "final");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(!finished.exists());
         write(Path::new("/dev/null"), "anything").unwrap();
         assert!(!fs::symlink_metadata("/dev/null").unwrap().is_file());
     }

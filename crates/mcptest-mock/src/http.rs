@@ -6,13 +6,12 @@
 //! before it is a stream of server-sent events. Requests for another host than this machine are
 //! refused: a web page that has rebound its name to 127.0.0.1 must not reach the server.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -21,7 +20,7 @@ use hyper::header::{
 };
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use mcptest_protocol::{Revision, meta as meta_keys};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -37,6 +36,7 @@ use crate::jsonrpc::{
 use crate::log;
 use crate::server::MockServer;
 use crate::session::Session;
+use crate::sessions::Sessions;
 
 /// The path that is served.
 pub const HTTP_PATH: &str = "/mcp";
@@ -44,33 +44,46 @@ pub const HTTP_PATH: &str = "/mcp";
 /// The largest body that is read.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// The number of sessions kept. Beyond that, `initialize` is refused.
-const MAX_SESSIONS: usize = 10_000;
+/// The time that a client has to send the head of a request, and then its body.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The pause after a connection could not be accepted, such as for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
-/// Serves the mock on a listener until the future is dropped. Every connection is a task of the
-/// current runtime.
+/// Serves the mock on a listener. Every connection is a task of the current runtime.
+///
+/// A connection that cannot be accepted is no reason to end: the process may have no free file
+/// descriptor at the moment, and others are served meanwhile.
 ///
 /// # Errors
-/// Accepting connections failed.
+/// Ends only if the record of messages cannot be written, with that error.
 pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::Result<()> {
     let state = Arc::new(State {
         server,
         sessions: Mutex::default(),
-        next_session: AtomicU64::new(1),
         stateless: SessionState::default(),
     });
     loop {
-        let (stream, _) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            // The client disconnected before we accepted.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(error) => return Err(error),
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            error = state.server.record_failed() => return Err(error),
         };
-        // Otherwise an answer in two packets waits 40 ms for the first to be acknowledged.
-        stream.set_nodelay(true)?;
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                log::not_accepted(&error);
+                if !is_of_the_client(&error) {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+                continue;
+            }
+        };
+        // Otherwise an answer in two packets waits 40 ms for the first to be acknowledged. Fails
+        // only for a client that has left.
+        let _ = stream.set_nodelay(true);
         let state = Arc::clone(&state);
         tokio::spawn(async move {
             let service = service_fn(|request| {
@@ -84,16 +97,28 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
             });
             // A failed connection affects its client only.
             let _ = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(READ_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
         });
     }
 }
 
+/// Returns true for errors of one connection, after which the next one can be accepted at once.
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}
+
 struct State {
     server: Arc<MockServer>,
-    sessions: Mutex<HashMap<String, Arc<Connection>>>,
-    next_session: AtomicU64,
+    sessions: Mutex<Sessions<Connection>>,
     /// The database of all requests without a session.
     stateless: SessionState,
 }
@@ -115,11 +140,39 @@ enum Wait {
 
 type Answer = Response<ReplyBody>;
 
+/// Reads a body, unless it is too long (or says so) or too slow.
+async fn read_body(body: Incoming) -> Result<Bytes, (StatusCode, &'static str)> {
+    let too_long = (
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the body is longer than 16 MiB",
+    );
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
+        return Err(too_long);
+    }
+    let collected = Limited::new(body, MAX_BODY_BYTES).collect();
+    match tokio::time::timeout(READ_TIMEOUT, collected).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long),
+        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body was interrupted")),
+        Err(_) => {
+            let why = "the body did not arrive within 30 seconds";
+            Err((StatusCode::REQUEST_TIMEOUT, why))
+        }
+    }
+}
+
 impl State {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         let headers = request.headers();
-        let host = headers.get(HOST).map(HeaderValue::to_str);
-        if !matches!(host, Some(Ok(host)) if is_local_authority(host)) {
+        let mut hosts = headers.get_all(HOST).iter();
+        let (host, second) = (hosts.next().map(HeaderValue::to_str), hosts.next());
+        if second.is_some() {
+            return refuse(StatusCode::BAD_REQUEST, "the request has two Host headers");
+        }
+        // The authority of an absolute target takes precedence over the header.
+        let named = request.uri().authority();
+        let named = named.is_none_or(|authority| is_local_authority(authority.as_str()));
+        if !matches!(host, Some(Ok(host)) if named && is_local_authority(host)) {
             return refuse(
                 StatusCode::FORBIDDEN,
                 "this server answers to local names only",
@@ -165,15 +218,9 @@ impl State {
                 "accept application/json, text/event-stream, or both",
             );
         };
-        let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
-                return refuse(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "the body is longer than 16 MiB",
-                );
-            }
-            Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body was interrupted"),
+        let body = match read_body(body).await {
+            Ok(body) => body,
+            Err((status, why)) => return refuse(status, why),
         };
         let message: Value = match serde_json::from_slice(&body) {
             Ok(message) => message,
@@ -247,16 +294,18 @@ impl State {
             // Refused, so there is no session.
             return answer;
         }
-        let mut sessions = lock(&self.sessions);
-        if sessions.len() >= MAX_SESSIONS {
-            return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many sessions");
+        let inserted = lock(&self.sessions).insert(connection, Instant::now());
+        let Ok((id, left)) = inserted else {
+            let why = "too many sessions, and all of them are in use";
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, why);
+        };
+        for connection in left {
+            connection.ended.notify_waiters();
+            log::session_ended();
         }
-        let number = self.next_session.fetch_add(1, Ordering::Relaxed);
-        let id = format!("mock-session-{number}");
         if let Ok(value) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(SESSION_ID, value);
         }
-        sessions.insert(id, connection);
         answer
     }
 
@@ -270,7 +319,7 @@ impl State {
                 "Invalid request: no Mcp-Session-Id; begin with initialize",
             ));
         };
-        let found = lock(&self.sessions).get(id).cloned();
+        let found = lock(&self.sessions).get(id, Instant::now());
         found.ok_or((
             StatusCode::NOT_FOUND,
             "Invalid request: there is no such session",
@@ -307,7 +356,8 @@ impl State {
         }
         match self.connection(headers) {
             Ok(connection) => {
-                lock(&self.sessions).retain(|_, other| !Arc::ptr_eq(other, &connection));
+                let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
+                lock(&self.sessions).remove(id.unwrap_or_default());
                 connection.ended.notify_waiters();
                 log::session_ended();
                 plain(StatusCode::OK, None, Bytes::new())

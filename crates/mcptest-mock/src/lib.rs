@@ -48,6 +48,7 @@ mod record;
 mod resources;
 mod server;
 mod session;
+mod sessions;
 mod stdio;
 mod template;
 mod timer;

@@ -64,6 +64,10 @@ pub(crate) fn http_response(method: &str, status: u16) {
     debug!(target: TARGET, method, status, "HTTP response");
 }
 
+pub(crate) fn not_accepted(error: &std::io::Error) {
+    debug!(target: TARGET, %error, "connection not accepted");
+}
+
 pub(crate) fn received(message: &Value) {
     if enabled!(target: TARGET, Level::TRACE) {
         let body = quote(&message.to_string(), MAX_BODY_CHARS);

@@ -1,10 +1,12 @@
 //! The protocol: a pure state machine from messages to replies, without transport, clock and
 //! randomness.
 
+use std::io;
 use std::sync::atomic::AtomicU64;
 
 use mcptest_protocol::headers::ParamHeader;
 use mcptest_protocol::{Revision, meta as meta_keys, query};
+use mcptest_redact::redact::Redactor;
 use serde_json::{Map, Value, json};
 
 use crate::caller::Caller;
@@ -20,7 +22,7 @@ use crate::jsonrpc::{
 use crate::listed::{Listed, Outcome, ResultKind, members};
 use crate::log::{self, Answered};
 use crate::manifest::LogLevel;
-use crate::record::Recorder;
+use crate::record::{self, Recorder};
 use crate::resources::{complete, read_by_pattern};
 use crate::session::{Session, request_revision};
 
@@ -189,11 +191,26 @@ impl MockServer {
     }
 
     /// Writes all messages of clients to `out`, one JSON object per line: `{"seq": 1, "message":
-    /// …}`, with `unreadable` instead of `message` if a message is not JSON.
+    /// …}`, with `unreadable` instead of `message` if a message is not JSON. Secrets are masked.
     #[must_use]
-    pub fn recording(mut self, out: Box<dyn std::io::Write + Send>) -> Self {
-        self.recorder = Some(Recorder::new(out));
+    pub fn recording(mut self, out: Box<dyn io::Write + Send>, redactor: Redactor) -> Self {
+        self.recorder = Some(Recorder::new(out, redactor));
         self
+    }
+
+    /// The error because of which the record of messages is not complete.
+    #[must_use]
+    pub fn record_failure(&self) -> Option<io::Error> {
+        let recorder = self.recorder.as_ref()?;
+        recorder.failure().map(record::copy)
+    }
+
+    /// Waits until a message cannot be recorded.
+    pub(crate) async fn record_failed(&self) -> io::Error {
+        match &self.recorder {
+            Some(recorder) => recorder.failed().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// A new connection.

@@ -1,5 +1,5 @@
 //! The parts of the Model Context Protocol that a client and a server must agree on: its revisions,
-//! and the headers that repeat a message over HTTP.
+//! the form of a tool result, and the headers that repeat a message over HTTP.
 //!
 //! The client and the mock server share this code, so they cannot disagree with each other. The
 //! official conformance suite tests that they agree with everybody else.
@@ -10,7 +10,9 @@ pub mod meta;
 pub mod query;
 mod revision;
 mod tool_headers;
+mod tool_result;
 
 pub use headers::AnnotationError;
 pub use revision::Revision;
 pub use tool_headers::ToolHeaders;
+pub use tool_result::malformed_tool_result;

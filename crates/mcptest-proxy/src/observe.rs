@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcptest_json::text::shorten;
+use mcptest_protocol::malformed_tool_result;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::fault::timeout_text;
 use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value, json};
 
 use crate::distract::{self, DistractorInjector, DistractorPlan};
@@ -14,6 +17,7 @@ use crate::fault::{CallEffect, ProxyFault};
 use crate::run_state::{CallPlace, RunState, Struck, StruckCall};
 
 /// The key of a trace that is `false` while the client has neither listed nor called a tool.
+const MAX_SHOWN_CHARS: usize = 300;
 const TOOLS_LISTED: &str = "tools_listed";
 
 /// The largest number of open requests; a client without answers could open any number.
@@ -482,11 +486,24 @@ impl Observer {
                 if let Some(structured) = result.get("structuredContent") {
                     extra.insert("structured_content".to_owned(), structured.clone());
                 }
-                let is_error = result
-                    .get("isError")
-                    .and_then(Value::as_bool)
-                    .unwrap_or(false);
-                (is_error, result.get("content").cloned())
+                if let Some(problem) = malformed_tool_result(result) {
+                    let message = format!("the tool result is malformed: {problem}");
+                    extra.insert("error_kind".to_owned(), "protocol".into());
+                    let text = format!(
+                        "{message}: {}",
+                        shorten(&result.to_string(), MAX_SHOWN_CHARS)
+                    );
+                    // The agent saw something that is no answer: nothing that it does next is
+                    // evidence.
+                    self.trace.error.get_or_insert(RunError {
+                        kind: ErrorKind::Protocol,
+                        message,
+                    });
+                    (true, Some(json!([{"type": "text", "text": text}])))
+                } else {
+                    let is_error = result.get("isError").and_then(Value::as_bool);
+                    (is_error.unwrap_or(false), result.get("content").cloned())
+                }
             }
             (None, error) => {
                 let error = error.cloned().unwrap_or(Value::Null);

@@ -372,7 +372,8 @@ fn trace_of(
     version: Option<String>,
 ) -> Trace {
     let mut trace = record.trace;
-    trace.error = error_of(&outcome, &record.servers);
+    // The proxies report a server that violated the protocol.
+    trace.error = error_of(&outcome, &record.servers).or(trace.error);
     for call in outcome.builtin_calls {
         let id = Value::from(format!("agent_{}", trace.tool_calls.len() + 1));
         trace.tool_calls.push(ToolCall {

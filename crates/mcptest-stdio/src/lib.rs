@@ -1,4 +1,5 @@
-//! The state of standard output when the process started.
+//! What takes unsafe code at the edges of the process: the state of standard output when it started
+//! ([`was_closed`]), and children that end with it ([`end_with_parent`]).
 //!
 //! Before `main`, Rust's runtime opens `/dev/null` in place of a closed standard descriptor, and
 //! `std::io::stdout()` ignores the error of a descriptor that cannot be written. So a program that
@@ -6,8 +7,12 @@
 //! nothing distinguishes this from `> /dev/null`, which is fine.
 //!
 //! This crate checks the descriptor before the runtime does, from the list of functions that the
-//! system calls before `main`. Being in that list takes an unsafe attribute, which is why this is a
-//! crate of its own.
+//! system calls before `main`. Being in that list takes an unsafe attribute, and code between fork
+//! and exec an unsafe call, which is why this is a crate of its own.
+
+mod parent_death;
+
+pub use parent_death::end_with_parent;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

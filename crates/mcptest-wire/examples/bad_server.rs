@@ -162,6 +162,18 @@ fn serve(mode: &str) -> ExitCode {
                             json!({"tools": [{"name": "t"}], "nextCursor": pages.to_string()}),
                         );
                     }
+                    "large-pages" => {
+                        let text = "x".repeat(100_000);
+                        let cursor = pages.to_string();
+                        reply(
+                            &id,
+                            json!({"tools": [{"name": text}], "nextCursor": cursor}),
+                        );
+                    }
+                    "slow-pages" => {
+                        std::thread::sleep(Duration::from_millis(300));
+                        reply(&id, json!({"tools": [], "nextCursor": pages.to_string()}));
+                    }
                     "same-cursor" => {
                         reply(
                             &id,
@@ -216,6 +228,10 @@ fn serve(mode: &str) -> ExitCode {
 fn call(name: &str, id: &Value, arguments: &Value) -> Option<ExitCode> {
     let result = json!({"content": [{"type": "text", "text": "ok"}]});
     match name {
+        "text-result" => reply(id, json!("x")),
+        "number-result" => reply(id, json!(5)),
+        "text-content" => reply(id, json!({"content": "boom"})),
+        "text-is-error" => reply(id, json!({"content": [], "isError": "yes"})),
         "wrong-id" => reply(&json!(id.as_u64().unwrap_or(0) + 1000), result),
         "string-id" => reply(&json!(id.to_string()), result),
         "bool-id" => reply(&json!(true), result),

@@ -90,6 +90,7 @@ impl Client {
                 CallOutcome::Error(_) => return Ok(response),
             };
             if !self.requires_input(result) {
+                self.check_tool_result(result, &action)?;
                 self.check_result_type(result, &action)?;
                 return Ok(response);
             }

@@ -1,10 +1,11 @@
 //! The MCP client: connecting and listing. Calls are in `calls.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Call, Connection};
@@ -15,7 +16,9 @@ use crate::jsonrpc::{CallOutcome, Params, Response};
 use crate::options::{ConnectOptions, ServerInfo};
 use crate::process::ServerCommand;
 use crate::state::ServerMessage;
-use crate::time::Grace;
+use crate::time::{Grace, after};
+use mcptest_protocol::malformed_tool_result;
+
 use crate::violation::{Violation, ViolationKind};
 use mcptest_http::text::quote;
 
@@ -258,19 +261,42 @@ impl Client {
         Value::Object(params)
     }
 
-    /// Follows `nextCursor` and collects the items under `key`.
+    /// Follows `nextCursor` and collects the items under `key`. All pages together have the bounds
+    /// of one start: its time, and [`crate::WireLimits::max_list_bytes`].
     async fn list(&self, method: &str, key: &str) -> Result<Vec<Value>, WireError> {
         let limits = &self.inner.options.limits;
         let action = format!("listing {key} ({method})");
         let fail = |detail: String| self.protocol_error(&action, detail);
         let mut items = Vec::new();
+        let mut bytes = 0;
         let mut cursors: Vec<String> = Vec::new();
+        let mut known: HashSet<String> = HashSet::new();
+        let options = &self.inner.options;
+        let deadline = after(options.connect_timeout.max(options.call_timeout));
         loop {
             let params = cursors.last().map(|cursor| json!({ "cursor": cursor }));
-            let timeout = self.inner.options.call_timeout;
+            let remaining = deadline.saturating_duration_since(Instant::now());
             let response = self
-                .send(method, params.into(), timeout, None, &action)
-                .await?;
+                .send(
+                    method,
+                    params.into(),
+                    remaining.min(options.call_timeout),
+                    None,
+                    &action,
+                )
+                .await
+                .map_err(|error| match cursors.len() {
+                    0 => error,
+                    pages => error.note(&format!(
+                        "it was page {} of the list, and all pages have one timeout together",
+                        pages + 1
+                    )),
+                })?;
+            bytes += response.raw.len();
+            if bytes > limits.max_list_bytes {
+                let max = limits.max_list_bytes >> 20;
+                return Err(fail(format!("the list is larger than {max} MiB")));
+            }
             let mut page = match response.outcome {
                 CallOutcome::Result(result) => result,
                 CallOutcome::Error(error) => {
@@ -307,7 +333,7 @@ impl Client {
                     return Err(fail(format!("nextCursor is not a string: {shown}")));
                 }
             };
-            if cursors.contains(&cursor) {
+            if !known.insert(cursor.clone()) {
                 return Err(fail(format!(
                     "the server repeated the cursor `{}` after {} pages, \
                      so its list would never end",
@@ -348,6 +374,20 @@ impl Client {
                 Ok(())
             }
         }
+    }
+
+    /// Checks the form of a tool result. A malformed one is not an answer that a test or an agent
+    /// could be judged by.
+    pub(crate) fn check_tool_result(&self, result: &Value, action: &str) -> Result<(), WireError> {
+        let Some(problem) = malformed_tool_result(result) else {
+            return Ok(());
+        };
+        let shown = quote(&result.to_string(), 300);
+        self.record_malformed(&problem, &shown);
+        Err(self.protocol_error(
+            action,
+            format!("the tool result is malformed: {problem}: {shown}"),
+        ))
     }
 
     fn record_malformed(&self, detail: &str, text: &str) {

@@ -73,6 +73,8 @@ struct ExchangeError {
     detail: String,
     /// Later exchanges would fail, too.
     closes_connection: bool,
+    /// The server does not know the session, so it has not processed the message.
+    session_ended: bool,
 }
 
 impl ExchangeError {
@@ -81,6 +83,7 @@ impl ExchangeError {
             kind,
             detail: detail.into(),
             closes_connection: false,
+            session_ended: false,
         }
     }
 }
@@ -91,6 +94,8 @@ struct Negotiated {
     session: Option<String>,
     revision: Option<Revision>,
     tool_headers: ToolHeaders,
+    /// The `initialize` request that opened the session, to open another one.
+    initialize: Option<Bytes>,
 }
 
 /// The server's end of a connection over HTTP.
@@ -101,6 +106,8 @@ pub(crate) struct Endpoint {
     headers: HeaderMap,
     secrets: Vec<String>,
     negotiated: Mutex<Negotiated>,
+    /// Held while a session is opened again: calls that lost the same one wait for the new one.
+    renewal: tokio::sync::Mutex<()>,
     max_bytes: usize,
     max_text_chars: usize,
     /// The URL as errors show it.
@@ -136,6 +143,7 @@ impl Endpoint {
             path: address.path,
             headers: header_map(headers).map_err(|error| refuse(error.to_string()))?,
             negotiated: Mutex::default(),
+            renewal: tokio::sync::Mutex::default(),
             max_bytes: limits.max_line_bytes,
             max_text_chars: limits.max_text_chars,
             shown: mask(&shown, &secrets),
@@ -311,6 +319,7 @@ impl Endpoint {
                 kind: WireErrorKind::Transport,
                 detail: format!("cannot connect to {}: {error}", self.shown),
                 closes_connection: true,
+                session_ended: false,
             },
             SendError::Lost(error) => ExchangeError::new(
                 WireErrorKind::Transport,
@@ -323,8 +332,34 @@ impl Endpoint {
         })
     }
 
-    /// Sends one message and handles the response.
+    /// Sends one message and handles the response. If the server no longer knows the session, the
+    /// message goes once more through a new one: the server has not processed it.
     async fn exchange(
+        &self,
+        shared: &Shared,
+        outgoing: &Outgoing,
+        outline: &Outline,
+    ) -> Result<(), ExchangeError> {
+        let session = self.negotiated().session.clone();
+        let ended = match self.exchange_once(shared, outgoing, outline).await {
+            Err(error) if error.session_ended => error,
+            outcome => return outcome,
+        };
+        if let Err(error) = self.renew_session(shared, session.as_deref()).await {
+            let detail = format!("{}, and no other could be opened: {error}", ended.detail);
+            return Err(ExchangeError { detail, ..ended });
+        }
+        let again = self.exchange_once(shared, outgoing, outline).await;
+        again.map_err(|error| match error.session_ended {
+            true => ExchangeError {
+                detail: format!("{}, nor the one opened in its place", error.detail),
+                ..error
+            },
+            false => error,
+        })
+    }
+
+    async fn exchange_once(
         &self,
         shared: &Shared,
         outgoing: &Outgoing,
@@ -350,6 +385,9 @@ impl Endpoint {
             shared.state().mark_written(id);
         }
         let body = Bytes::copy_from_slice(outgoing.line.trim_ascii_end());
+        if is_initialize {
+            self.negotiated().initialize = Some(body.clone());
+        }
         let (mut response, sender) = self.send(&Method::POST, body, &extra).await?;
         let status = response.status();
         if !status.is_success() {

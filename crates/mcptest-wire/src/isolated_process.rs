@@ -86,7 +86,9 @@ impl IsolatedProcess {
         } else {
             Stdio::null()
         };
-        let mut child = Command::new(program)
+        let mut builder = Command::new(program);
+        mcptest_stdio::end_with_parent(builder.as_std_mut());
+        let mut child = builder
             .args(args)
             .env_clear()
             .envs(command.env.iter().map(|(key, value)| (key, value)))

@@ -23,6 +23,8 @@ pub struct WireLimits {
     pub max_pages: usize,
     /// Items accepted from one list request, over all its pages.
     pub max_items: usize,
+    /// Bytes of the messages of one list request, over all its pages.
+    pub max_list_bytes: usize,
 }
 
 impl Default for WireLimits {
@@ -36,6 +38,7 @@ impl Default for WireLimits {
             max_stderr_bytes: 8 * 1024,
             max_pages: 1_000,
             max_items: 100_000,
+            max_list_bytes: 64 * 1024 * 1024,
         }
     }
 }

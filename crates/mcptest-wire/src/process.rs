@@ -60,6 +60,7 @@ pub(crate) fn spawn_with(
     reaper::become_subreaper();
     let cookie = reaper::new_cookie();
     let mut builder = Command::new(program);
+    mcptest_stdio::end_with_parent(builder.as_std_mut());
     builder
         .args(args)
         // A server that is mcptest itself, such as a mock, was not asked to log.

@@ -133,6 +133,67 @@ fn find(
     found
 }
 
+/// The time of the start of a process, in the system's units; 0 where it is not known.
+#[cfg(target_os = "linux")]
+pub(crate) fn start_of(pid: u32) -> u64 {
+    let pid = i32::try_from(pid).ok();
+    pid.and_then(|pid| stat(Path::new("/proc"), pid))
+        .map_or(0, |stat| stat.started)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn start_of(_pid: u32) -> u64 {
+    0
+}
+
+/// The live processes of our user whose last cookie names a process that is gone.
+///
+/// Numbers of processes mean nothing across namespaces: a process in a container may have been
+/// started by an mcptest that lives there under another number. So only processes of our own
+/// namespace are taken.
+#[cfg(target_os = "linux")]
+pub(crate) fn leftovers(root: &Path, variable: &str) -> Vec<ProcessId> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let user = rustix::process::geteuid().as_raw();
+    let namespace = |process: &Path| std::fs::read_link(process.join("ns/pid")).ok();
+    let ours = namespace(&root.join("self"));
+    let table = table(root);
+    let is_ours = |process: &Path| {
+        std::fs::metadata(process).is_ok_and(|found| found.uid() == user)
+            && ours.is_some()
+            && namespace(process) == ours
+    };
+    let is_leftover = |process: &Path| {
+        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+        let marked = environment.split(|byte| *byte == 0).find_map(|entry| {
+            let value = entry
+                .strip_prefix(variable.as_bytes())?
+                .strip_prefix(b"=")?;
+            std::str::from_utf8(value).ok()
+        });
+        let maker = marked.and_then(|cookies| maker_of(cookies.rsplit(',').next()?));
+        maker.is_some_and(|maker| {
+            let found = table.get(&maker.pid);
+            found.is_none_or(|stat| stat.exited || stat.started != maker.started)
+        })
+    };
+    let processes = table.iter().filter(|(pid, stat)| {
+        let process = root.join(pid.to_string());
+        !stat.exited && is_ours(&process) && is_leftover(&process)
+    });
+    processes.map(|(pid, stat)| stat.id(*pid)).collect()
+}
+
+/// The process that made a cookie, `NUMBER-START-TIME-COUNT`.
+#[cfg(target_os = "linux")]
+fn maker_of(cookie: &str) -> Option<ProcessId> {
+    let mut parts = cookie.split('-');
+    let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    // A cookie of an older version has one part less, and names no start.
+    (parts.count() == 2 && started > 0).then_some(ProcessId { pid, started })
+}
+
 /// Returns true if a process refers to the folder or has the cookie, and nothing if it shows no
 /// environment and no arguments yet.
 #[cfg(target_os = "linux")]

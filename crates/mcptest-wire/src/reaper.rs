@@ -27,7 +27,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_p
 pub(crate) use crate::process_table::COOKIE_VARIABLE;
 #[cfg(target_os = "linux")]
 use crate::process_table::cookies;
-use crate::process_table::{ProcessId, Survivors, survivors};
+use crate::process_table::{self, ProcessId, Survivors, survivors};
 
 /// Scans until no marked process is found; processes can fork during a scan.
 const MAX_SCANS: usize = 20;
@@ -68,14 +68,15 @@ impl Cookie {
     }
 }
 
-/// The prefix of all cookies of this process.
+/// The prefix of all cookies of this process: its number, the time of its start, and the time.
 fn session() -> &'static str {
     static SESSION: OnceLock<String> = OnceLock::new();
     SESSION.get_or_init(|| {
         let nanos = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_nanos());
-        format!("{}-{nanos}", std::process::id())
+        let pid = std::process::id();
+        format!("{pid}-{}-{nanos}", process_table::start_of(pid))
     })
 }
 
@@ -273,6 +274,23 @@ fn kill_marked(matches: impl Fn(&str) -> bool) {
     }
 }
 
+/// Kills what an mcptest that was itself killed has left behind: processes of our user whose last
+/// cookie names a process that no longer exists. Killing an inner mcptest makes its servers such
+/// processes, so the scan is repeated.
+#[cfg(target_os = "linux")]
+fn kill_leftovers() {
+    for _ in 0..MAX_SCANS {
+        let leftovers = process_table::leftovers(Path::new("/proc"), COOKIE_VARIABLE);
+        if leftovers.is_empty() {
+            return;
+        }
+        for process in leftovers {
+            process.signal(Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The result of one scan of all processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
@@ -287,6 +305,8 @@ struct Found {
 #[cfg(target_os = "linux")]
 pub(crate) fn become_subreaper() {
     IS_SUBREAPER.get_or_init(|| {
+        // Nobody waits for it: the servers of this process do not depend on it.
+        std::thread::spawn(kill_leftovers);
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
     });
 }

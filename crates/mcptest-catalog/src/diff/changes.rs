@@ -12,6 +12,9 @@ pub struct CatalogDiff {
     pub breaking_count: u64,
     /// The number of compatible changes.
     pub compatible_count: u64,
+    /// The number of parts that were not compared, because they are too large or too deep.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_compared_count: u64,
     /// Added tools.
     pub added: Vec<Listed>,
     /// Removed tools: breaking.
@@ -22,6 +25,14 @@ pub struct CatalogDiff {
     pub changed: Vec<ToolChange>,
     /// The cost of the catalogs in tokens.
     pub tokens: Delta,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A tool that is in one catalog only.
@@ -129,6 +140,8 @@ pub struct Change {
 pub enum Class {
     /// Calls that worked can fail.
     Breaking,
+    /// Not decided: a limit of the comparison was reached.
+    NotCompared,
     /// Calls that worked still work.
     Compatible,
 }
@@ -157,6 +170,8 @@ pub enum Kind {
     SchemaRemoved,
     /// Descriptions and hints: no constraint changed.
     Annotation,
+    /// Too large or too deep to compare: there may be any change.
+    NotCompared,
 }
 
 impl Kind {
@@ -174,6 +189,7 @@ impl Kind {
             Self::SchemaRemoved => Self::SchemaAdded,
             Self::Changed => Self::Changed,
             Self::Annotation => Self::Annotation,
+            Self::NotCompared => Self::NotCompared,
         }
     }
 }

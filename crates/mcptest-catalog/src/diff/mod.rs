@@ -16,6 +16,7 @@
 //! | widened: the opposite | compatible | breaking |
 //! | changed in a way that is neither | breaking | breaking |
 //! | description, default and other annotations | compatible | compatible |
+//! | too large or too deep to compare | not compared | not compared |
 //! | the whole schema added or removed | as from or to "anything" | added compatible, removed breaking |
 //!
 //! The order of tools, of keys, and of sets (`required`, `enum`, `type`) does not matter. Changes
@@ -100,6 +101,7 @@ pub fn diff(old: &[Tool], new: &[Tool], quality: &dyn CatalogQuality) -> Catalog
         breaking: breaking_count > 0,
         breaking_count,
         compatible_count: of_class(Class::Compatible) + descriptions + added.len() as u64,
+        not_compared_count: of_class(Class::NotCompared),
         added,
         removed,
         renamed,
@@ -168,10 +170,10 @@ fn tool_change(old: &Tool, new: &Tool, quality: &dyn CatalogQuality) -> Option<T
 fn classed(fact: schema::Fact, direction: Direction) -> Change {
     let breaks = fact.breaks(direction);
     Change {
-        class: if breaks {
-            Class::Breaking
-        } else {
-            Class::Compatible
+        class: match fact.kind {
+            Kind::NotCompared => Class::NotCompared,
+            _ if breaks => Class::Breaking,
+            _ => Class::Compatible,
         },
         reason: reason(fact.kind, direction, breaks),
         pointer: fact.pointer,
@@ -202,6 +204,7 @@ fn reason(kind: Kind, direction: Direction, breaks: bool) -> &'static str {
         (Kind::SchemaAdded, _) => "results had no schema before",
         (Kind::SchemaRemoved, _) => "results no longer have a schema",
         (Kind::Annotation, _) => "no constraint changed",
+        (Kind::NotCompared, _) => "there may be any change",
     }
 }
 

@@ -347,3 +347,107 @@ proptest! {
         prop_assert!(with_schemas("inputSchema", full, bare).breaking);
     }
 }
+
+/// A schema with alternatives inside alternatives, each level referring to the next one.
+fn nested_unions(levels: usize, leaf: &Value) -> Value {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..levels {
+        let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
+        let branch = |name: &str| json!({"type": "object", "properties": {name: next.clone()}});
+        definitions.insert(
+            format!("l{level}"),
+            json!({"anyOf": [branch("a"), branch("b"), branch("c")]}),
+        );
+    }
+    definitions.insert(format!("l{levels}"), leaf.clone());
+    json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/l0"}}, "$defs": definitions})
+}
+
+fn of_schemas(old: Value, new: Value) -> CatalogDiff {
+    let tool = |schema: Value| {
+        Tool::from_listing(None, &json!({"name": "t", "inputSchema": schema})).unwrap()
+    };
+    diff(&[tool(old)], &[tool(new)], &NotMeasured)
+}
+
+#[test]
+fn issue_14_a_change_below_many_levels_of_alternatives_is_found() {
+    for levels in [1, 5, 6, 12, 30] {
+        let found = of_schemas(
+            nested_unions(levels, &json!({"type": "string", "maxLength": 9})),
+            nested_unions(levels, &json!({"type": "string", "maxLength": 5})),
+        );
+        assert!(found.breaking, "{levels}: {found:?}");
+        assert_eq!(found.not_compared_count, 0, "{levels}: {found:?}");
+    }
+}
+
+#[test]
+fn issue_14_a_change_behind_a_long_chain_of_references_is_found() {
+    let chain = |leaf: Value| {
+        let mut definitions = serde_json::Map::new();
+        for link in 0..500 {
+            let next = json!({"$ref": format!("#/$defs/c{}", link + 1)});
+            definitions.insert(format!("c{link}"), next);
+        }
+        definitions.insert("c500".to_owned(), leaf);
+        json!({"properties": {"x": {"$ref": "#/$defs/c0"}}, "$defs": definitions})
+    };
+    let found = of_schemas(
+        chain(json!({"type": "string"})),
+        chain(json!({"type": "integer"})),
+    );
+    assert!(found.breaking, "{found:?}");
+    let circular = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}});
+    assert!(of_schemas(circular.clone(), circular).is_empty());
+}
+
+#[test]
+fn issue_14_what_is_not_compared_is_never_equal() {
+    let deep = |leaf: Value| {
+        (0..120).fold(
+            leaf,
+            |inner, _| json!({"type": "object", "properties": {"p": inner}}),
+        )
+    };
+    let found = of_schemas(
+        deep(json!({"type": "string"})),
+        deep(json!({"type": "integer"})),
+    );
+    assert_eq!(found.not_compared_count, 1, "{found:?}");
+    assert!(!found.is_empty());
+    // Two unions whose alternatives all differ in pairs need more comparisons than there are.
+    let union = |offset: usize| {
+        let branches: Vec<Value> = (0..240)
+            .map(|index| json!({"type": "string", "maxLength": 2 * index + offset}))
+            .collect();
+        json!({"properties": {"x": {"anyOf": branches}}})
+    };
+    let found = of_schemas(union(1), union(2));
+    assert!(found.not_compared_count > 0, "{found:?}");
+}
+
+#[test]
+fn issue_14_many_renamed_tools_are_paired() {
+    let tools = |prefix: &str| -> Vec<Tool> {
+        (0..2000)
+            .map(|index| {
+                let listing = json!({
+                    "name": format!("{prefix}_record_{index}"),
+                    "description": format!("Reads record number {index} of the archive."),
+                    "inputSchema": {"type": "object"},
+                });
+                Tool::from_listing(None, &listing).unwrap()
+            })
+            .collect()
+    };
+    let found = diff(&tools("get"), &tools("fetch"), &NotMeasured);
+    assert_eq!(found.renamed.len(), 2000);
+    let suffix = |name: &str| name.rsplit('_').next().unwrap().to_owned();
+    assert!(
+        found
+            .renamed
+            .iter()
+            .all(|renamed| suffix(&renamed.from) == suffix(&renamed.to))
+    );
+}

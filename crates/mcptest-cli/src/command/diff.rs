@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use mcptest_catalog::diff::{self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange};
 use mcptest_catalog::tool_bench::Tdqs;
 use mcptest_json::text::{one_line, shorten};
+use mcptest_report::ExitCode;
 use mcptest_report::markdown::plain;
-use mcptest_report::{ExitCode, Redactor};
 use serde_json::{Value, json};
 
 use crate::catalogs::{self, SuiteServers};
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
 use crate::gates::Gates;
-use crate::log;
 use crate::output::Output;
+use crate::secrets;
 
 /// Number of characters shown of a description.
 const SHOWN: usize = 160;
@@ -30,11 +30,8 @@ pub fn diff(args: &DiffArgs, gates: Gates, output: &Output) -> Result<ExitCode, 
         Some(new) => catalogs::side(new, suite.as_ref(), &args.header)?,
         None => catalogs::command(&args.command),
     };
-    let secrets = suite.into_iter().flat_map(|suite| suite.secrets);
-    log::hide(catalogs::secrets_of(&args.header));
-    let redactor = Redactor::new(secrets.chain(catalogs::secrets_of(&args.header)));
-    let mut found = catalogs::read(&[old, new], args.patience.timeout, output)
-        .map_err(|failure| failure.redacted(&redactor))?;
+    secrets::hide(catalogs::secrets_of(&args.header));
+    let mut found = catalogs::read(&[old, new], args.patience.timeout, output)?;
     let (Some(new), Some(old)) = (found.pop(), found.pop()) else {
         return Err(Failure::Message("two catalogs are compared".to_owned()));
     };
@@ -46,11 +43,12 @@ pub fn diff(args: &DiffArgs, gates: Gates, output: &Output) -> Result<ExitCode, 
         DiffFormat::Markdown => markdown(&found),
         DiffFormat::Json => format!("{:#}\n", machine(&found, args)),
     };
-    output.result(&redactor.text(&text));
-    Ok(if found.breaking {
-        ExitCode::Failed
-    } else {
-        ExitCode::Passed
+    output.result(&text);
+    // A difference may be in what was not compared, so there is no answer.
+    Ok(match (found.not_compared_count, found.breaking) {
+        (1.., _) => ExitCode::CouldNotRun,
+        (0, true) => ExitCode::Failed,
+        (0, false) => ExitCode::Passed,
     })
 }
 
@@ -71,6 +69,7 @@ fn machine(found: &CatalogDiff, args: &DiffArgs) -> Value {
 fn class_word(class: Class) -> &'static str {
     match class {
         Class::Breaking => "BREAKING",
+        Class::NotCompared => "NOT COMPARED",
         Class::Compatible => "compatible",
     }
 }
@@ -84,8 +83,12 @@ fn summary(found: &CatalogDiff) -> String {
     if found.is_empty() {
         return "no difference".to_owned();
     }
+    let not_compared = match found.not_compared_count {
+        0 => String::new(),
+        count => format!(", {count} not compared"),
+    };
     format!(
-        "{} breaking, {} compatible; catalog {}",
+        "{} breaking, {} compatible{not_compared}; catalog {}",
         found.breaking_count,
         found.compatible_count,
         tokens(found.tokens)
@@ -191,6 +194,10 @@ fn markdown(found: &CatalogDiff) -> String {
     for (tool, change) in of_class(Class::Breaking) {
         let words = format!("{}; {}", change.message, change.reason);
         rows.push(row("**breaking**", tool, &change.pointer, &words));
+    }
+    for (tool, change) in of_class(Class::NotCompared) {
+        let words = format!("{}; {}", change.message, change.reason);
+        rows.push(row("**not compared**", tool, &change.pointer, &words));
     }
     for tool in &found.added {
         rows.push(row(

@@ -7,17 +7,17 @@ use mcptest_catalog::lint::lines::Selection;
 use mcptest_catalog::lint::waivers::{self, Waiver, WaiverFile};
 use mcptest_catalog::lint::{self, fix};
 use mcptest_catalog::prices::Prices;
+use mcptest_report::ExitCode;
 use mcptest_report::doctor::{self, Format};
 use mcptest_report::line_diff::unified_diff;
-use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::{Diagnostics, suggest};
 
 use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
 use crate::failure::Failure;
+use crate::files;
 use crate::gates::Gates;
 use crate::output::{self, Output};
-use crate::{files, secrets};
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
@@ -39,10 +39,9 @@ pub fn doctor(args: &DoctorArgs, gates: Gates, output: &Output) -> Result<ExitCo
     } else {
         Vec::new()
     };
-    let (servers, found) = catalogs::gather(&args.catalog, gates, output)?;
-    let redactor = secrets::redactor(found);
+    let servers = catalogs::gather(&args.catalog, gates, output)?;
     if let Some(file) = &args.fix {
-        return Ok(write_fixes(&servers, file, output, &redactor)?);
+        return Ok(write_fixes(&servers, file, output)?);
     }
     let mut report = DoctorReport::new(servers, args.context_window, lint);
     if !args.model.is_empty() {
@@ -65,11 +64,11 @@ pub fn doctor(args: &DoctorArgs, gates: Gates, output: &Output) -> Result<ExitCo
     let mut text = Vec::new();
     // Writing to memory cannot fail.
     let _ = doctor::render(format, &report, output.result_style(), &mut text);
-    output.result(&redactor.text(&String::from_utf8_lossy(&text)));
+    output.result(&String::from_utf8_lossy(&text));
     // In the formats that only have findings, a server that does not start would go unseen.
     for server in report.servers.iter().filter(|_| format.is_lint_only()) {
         if let Some(error) = &server.error {
-            output.error(&redactor.text(&error.message));
+            output.error(&error.message);
         }
     }
     Ok(doctor::exit_code(&report, args.deny == Some(Deny::Warning)))
@@ -148,12 +147,7 @@ fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {
 
 /// The patched catalog goes to the file, the difference to standard output. Both sides of the
 /// difference are indented alike, whatever the original's layout.
-fn write_fixes(
-    servers: &[ServerReport],
-    file: &Path,
-    output: &Output,
-    redactor: &Redactor,
-) -> Result<ExitCode, String> {
+fn write_fixes(servers: &[ServerReport], file: &Path, output: &Output) -> Result<ExitCode, String> {
     let [server] = servers else {
         return Err(format!(
             "`--fix` takes one catalog, and {} are named",
@@ -161,7 +155,7 @@ fn write_fixes(
         ));
     };
     if let Some(error) = &server.error {
-        return Err(redactor.text(&error.message));
+        return Err(error.message.clone());
     }
     let (fixed, changes) = fix::fix(&server.listed);
     let (old, new) = (
@@ -172,7 +166,7 @@ fn write_fixes(
     output::write_file(&target, &new)?;
     let name = server.file.as_deref().unwrap_or(&server.name);
     let names = [name, &target].map(mcptest_json::text::one_line);
-    output.result(&redactor.text(&unified_diff(&names[0], &names[1], &old, &new)));
+    output.result(&unified_diff(&names[0], &names[1], &old, &new));
     let changed = match changes.len() {
         0 => "nothing to fix".to_owned(),
         1 => "1 fix".to_owned(),

@@ -1,7 +1,8 @@
 //! `mcptest mock`.
 
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::sync::Arc;
 
 use mcptest_mock::{MockServer, Preset};
@@ -12,6 +13,7 @@ use crate::cli::MockArgs;
 use crate::failure::Failure;
 use crate::files;
 use crate::output;
+use crate::secrets;
 
 /// Large enough that a burst of requests is read, and answered, at once.
 const BUFFER: usize = 64 * 1024;
@@ -19,33 +21,44 @@ const BUFFER: usize = 64 * 1024;
 pub fn mock(args: &MockArgs) -> Result<ExitCode, Failure> {
     let server = server(args)?;
     if let Some(port) = args.http {
-        return http(server, port);
+        return http(server, port, args.record.as_deref());
     }
     let input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
     mcptest_mock::serve_stdio(&server, input, output::CheckedStdout::default())
         .map_err(|error| format!("the connection broke: {error}"))?;
-    Ok(ExitCode::Passed)
+    match (server.record_failure(), &args.record) {
+        (Some(error), Some(path)) => Err(unwritten(path, &error).into()),
+        _ => Ok(ExitCode::Passed),
+    }
 }
 
-/// Serves until the process is ended.
-fn http(server: MockServer, port: u16) -> Result<ExitCode, Failure> {
+fn unwritten(path: &Path, error: &io::Error) -> String {
+    format!("cannot write `{}`: {error}", path.display())
+}
+
+/// Serves until the process is ended, or the record cannot be written.
+fn http(server: MockServer, port: u16, record: Option<&Path>) -> Result<ExitCode, Failure> {
+    let not_served = |error: io::Error| format!("cannot serve on port {port}: {error}");
     let serve = async {
-        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let address = listener.local_addr()?;
+        let bound = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let listener = bound.map_err(not_served)?;
+        let address = listener.local_addr().map_err(not_served)?;
         output::status(&format!(
             "listening on http://{address}{}",
             mcptest_mock::HTTP_PATH
         ));
-        mcptest_mock::serve_http(Arc::new(server), listener).await
+        let served = mcptest_mock::serve_http(Arc::new(server), listener).await;
+        served.map_err(|error| match record {
+            Some(path) => unwritten(path, &error),
+            None => not_served(error),
+        })
     };
     // Unlike everything else that we do, serving a test that loads the server is work for more than
     // one core.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    runtime
-        .and_then(|runtime| runtime.block_on(serve))
-        .map_err(|error| format!("cannot serve on port {port}: {error}"))?;
+    runtime.map_err(not_served)?.block_on(serve)?;
     Ok(ExitCode::Passed)
 }
 
@@ -75,9 +88,8 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
         .with_state_file(state);
     match &args.record {
         Some(path) => {
-            let file = std::fs::File::create(path)
-                .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
-            Ok(server.recording(Box::new(file)))
+            let file = std::fs::File::create(path).map_err(|error| unwritten(path, &error))?;
+            Ok(server.recording(Box::new(file), secrets::redactor([])))
         }
         None => Ok(server),
     }

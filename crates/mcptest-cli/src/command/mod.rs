@@ -77,8 +77,13 @@ fn finish(outcome: Result<ExitCode, Failure>, output: &Output) -> ExitCode {
 pub fn print_usage(usage: &clap::Error) -> ExitCode {
     let output = Output::new(Colour::Auto, false, false);
     if usage.use_stderr() {
-        // If standard error cannot be written, nothing can be said about it.
-        let _ = usage.print();
+        // The arguments are quoted in it.
+        let text = usage.render();
+        output::status(&if output.error_colour() {
+            text.ansi().to_string().trim_end().to_owned()
+        } else {
+            text.to_string().trim_end().to_owned()
+        });
         return ExitCode::CouldNotRun;
     }
     let text = usage.render();

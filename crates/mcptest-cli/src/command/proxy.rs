@@ -12,7 +12,6 @@ use crate::catalogs;
 use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
 use crate::files;
-use crate::log;
 use crate::output::CheckedStdout;
 use crate::secrets;
 use crate::signals::asked_to_end;
@@ -33,7 +32,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         Some(from) => Some(distractor_plan(from, args)?),
         None => None,
     };
-    log::hide(catalogs::secrets_of(&args.header));
+    secrets::hide(catalogs::secrets_of(&args.header));
     let options = ProxyOptions {
         target: target(args),
         distractors,

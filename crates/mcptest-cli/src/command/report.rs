@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use mcptest_events::log::redact_json;
 use mcptest_live::LiveServer;
 use mcptest_report::compare::{self, FailOn, compare_pooled};
 use mcptest_report::merge::merge;
@@ -41,7 +42,6 @@ fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
         report.timing = None;
     }
     let Some((first, more)) = args.compare.split_first() else {
-        // Secrets were removed when it was written.
         output.report(&reporters, &report)?;
         return Ok(ExitCode::Passed);
     };
@@ -184,9 +184,11 @@ fn merge_partials(texts: Vec<(&Path, Vec<u8>)>, gates: Gates) -> Result<Report, 
     merged.map_err(|error| error.to_string())
 }
 
+/// A report whose secrets are masked: whoever wrote it may not have known those of this process.
 fn parse(path: &Path, text: &str) -> Result<Report, String> {
     let name = path.display();
-    mcptest_report::read(text).map_err(|error| match error {
+    let clean = redact_json(text, &secrets::redactor([]));
+    mcptest_report::read(clean.as_deref().unwrap_or(text)).map_err(|error| match error {
         mcptest_report::ReadError::OtherVersion { .. } => format!("{name}: {error}"),
         mcptest_report::ReadError::NotAReport { .. } => {
             format!("{name}:{error}\n  a report is what `--reporter json` writes, see `mcptest schema report`")

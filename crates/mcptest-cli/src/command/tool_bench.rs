@@ -10,12 +10,12 @@ use mcptest_catalog::tool_bench::{
 };
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::percent;
-use mcptest_report::{ExitCode, Redactor};
+use mcptest_report::ExitCode;
 use mcptest_trace::catalog::Tool;
 use mcptest_yaml::{Diagnostic, Diagnostics, Document, suggest};
 use serde_json::{Value, json};
 
-use crate::catalogs::{self, Source, Sources};
+use crate::catalogs::{self, Source};
 use crate::cli::{Format, ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 use crate::failure::Failure;
 use crate::files;
@@ -33,9 +33,8 @@ pub fn tool_bench(
 }
 
 fn run(args: &ToolBenchRunArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
-    let Sources { sources, secrets } = catalogs::named(&args.catalog, gates, output)?;
-    let redactor = Redactor::new(secrets);
-    let bench = load(args, &sources, output).map_err(|failure| failure.redacted(&redactor))?;
+    let sources = catalogs::named(&args.catalog, gates, output)?;
+    let bench = load(args, &sources, output)?;
     output.problems(&bench.warnings);
     let mut mutations = bench.mutations;
     let listed = mutations.len();
@@ -45,9 +44,9 @@ fn run(args: &ToolBenchRunArgs, gates: Gates, output: &Output) -> Result<ExitCod
     let report = tool_bench::run(&bench.tools, &bench.spec.intents, &mutations, &Tdqs);
     let reached = args.min_drop.map(|least| report.reaches(least));
     if args.json || args.how.format == Format::Json {
-        output.result(&redactor.text(&format!("{:#}\n", machine(&report, args, reached))));
+        output.result(&format!("{:#}\n", machine(&report, args, reached)));
     } else {
-        output.result(&redactor.text(&pretty(&report, listed, args, reached)));
+        output.result(&pretty(&report, listed, args, reached));
     }
     Ok(match reached {
         None | Some(Some(true)) => ExitCode::Passed,

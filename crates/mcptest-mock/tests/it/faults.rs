@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mcptest_mock::{MockFault, MockServer, load, serve_stdio};
+use mcptest_redact::redact::Redactor;
 use serde_json::Value;
 
 use crate::{INITIALIZE, load_data};
@@ -211,7 +212,8 @@ fn faults_of_the_manifest_apply() {
 fn all_messages_of_clients_are_recorded() {
     let path = std::env::temp_dir().join(format!("mcptest-mock-record-{}", std::process::id()));
     let file = std::fs::File::create(&path).expect("a file");
-    let server = MockServer::new(load_data("full.yml")).recording(Box::new(file));
+    let server =
+        MockServer::new(load_data("full.yml")).recording(Box::new(file), Redactor::default());
     ids(&server, &[PING, "{", &cancel(1)]);
     let text = std::fs::read_to_string(&path).expect("a record");
     std::fs::remove_file(&path).expect("removed");

@@ -1,9 +1,11 @@
 //! Responses that are refusals, redirects, incomplete, or start a session.
 
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{LOCATION, WWW_AUTHENTICATE};
-use hyper::{Response, StatusCode, Uri};
-use mcptest_http::body::{BodyError, describe_status, error_chain, read_all, read_excerpt};
+use hyper::{Method, Response, StatusCode, Uri};
+use mcptest_http::body::{
+    BodyError, content_type, describe_status, error_chain, read_all, read_excerpt,
+};
 use mcptest_http::text::quote;
 use mcptest_http::without_query;
 
@@ -14,6 +16,9 @@ use crate::tasks::Shared;
 
 /// Characters that an error shows of an unusable response.
 const EXCERPT_CHARS: usize = 300;
+
+/// The notification after `initialize`.
+const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 impl Endpoint {
     /// The path of a redirect. Redirects to other hosts are errors, because the headers carry
@@ -80,7 +85,10 @@ impl Endpoint {
             .get(WWW_AUTHENTICATE)
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let body = read_excerpt(response.body_mut()).await;
+        // A JSON-RPC error about the session is no answer to the request.
+        let session_ended = had_session && status == StatusCode::NOT_FOUND;
         if let Some(id) = id
+            && !session_ended
             && replies_to(&body, id)
         {
             self.handle_message(shared, &body);
@@ -105,15 +113,62 @@ impl Endpoint {
                 "; check the headers"
             });
         }
-        let session_ended = had_session && status == StatusCode::NOT_FOUND;
         if session_ended {
             detail = format!("the server no longer knows the session ({detail})");
         }
         Err(ExchangeError {
-            kind,
+            kind: if session_ended {
+                WireErrorKind::Transport
+            } else {
+                kind
+            },
             detail,
             closes_connection: session_ended,
+            session_ended,
         })
+    }
+
+    /// Opens another session in place of the one that the server no longer knows, unless another
+    /// call has done it already.
+    pub(super) async fn renew_session(
+        &self,
+        shared: &Shared,
+        ended: Option<&str>,
+    ) -> Result<(), String> {
+        let _renewal = self.renewal.lock().await;
+        let initialize = {
+            let mut negotiated = self.negotiated();
+            if negotiated.session.as_deref() != ended {
+                return Ok(());
+            }
+            negotiated.session = None;
+            negotiated.initialize.clone()
+        };
+        let initialize = initialize.ok_or("no session was opened before")?;
+        let sent = self.send(&Method::POST, initialize, &[]).await;
+        let (mut response, sender) = sent.map_err(|error| error.detail)?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(describe_status(status));
+        }
+        self.take_session(shared, &response);
+        // The answer is that of the first session; a stream may stay open behind it.
+        if content_type(&response).is_some_and(|kind| kind == "application/json") {
+            self.read_body(response.body_mut())
+                .await
+                .map_err(|error| error.detail)?;
+            self.pool.give_back(sender);
+        } else {
+            read_excerpt(response.body_mut()).await;
+        }
+        let ready = Bytes::from_static(INITIALIZED);
+        let sent = self
+            .send(&Method::POST, ready, &self.session_headers())
+            .await;
+        let (mut response, sender) = sent.map_err(|error| error.detail)?;
+        read_excerpt(response.body_mut()).await;
+        self.pool.give_back(sender);
+        Ok(())
     }
 
     /// Stores the session id of a response.

@@ -439,12 +439,41 @@ fn a_lost_session_closes_the_connection() {
         let client = open(&server).await;
         let error = call(&client, "echo").await.unwrap_err();
         assert!(
-            error.detail.contains("no longer knows the session"),
+            error.detail.contains("no longer knows the session")
+                && error.detail.contains("nor the one opened in its place"),
             "{error}"
         );
+        assert_eq!(error.kind, WireErrorKind::Transport);
         assert!(!client.is_alive());
         client.shutdown().await;
     });
+}
+
+#[test]
+fn issue_14_a_lost_session_is_opened_again_once() {
+    // Forgets the session before the first call, and keeps the next one.
+    let forgotten = std::sync::atomic::AtomicBool::new(false);
+    let server = RawServer::start(move |seen, stream| {
+        use std::sync::atomic::Ordering;
+        if seen.rpc() == "tools/call" && !forgotten.swap(true, Ordering::Relaxed) {
+            let body = json!({"jsonrpc": "2.0", "id": seen.id(),
+                "error": {"code": -32001, "message": "Session not found"}});
+            return json_answer(stream, "404 Not Found", &[], &body);
+        }
+        let result = json!({"content": [{"type": "text", "text": "here"}]});
+        let body = json!({"jsonrpc": "2.0", "id": seen.id(), "result": result});
+        json_answer(stream, "200 OK", &[], &body);
+    });
+    run(async {
+        let client = open(&server).await;
+        let outcome = call(&client, "echo").await.unwrap();
+        assert!(format!("{outcome:?}").contains("here"), "{outcome:?}");
+        assert!(client.is_alive());
+        client.shutdown().await;
+    });
+    assert_eq!(server.calls("initialize").len(), 2);
+    assert_eq!(server.calls("notifications/initialized").len(), 2);
+    assert_eq!(server.calls("tools/call").len(), 2);
 }
 
 #[test]

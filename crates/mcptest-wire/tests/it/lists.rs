@@ -1,5 +1,7 @@
 //! Lists that do not end properly.
 
+use std::time::{Duration, Instant};
+
 use mcptest_wire::{Client, ConnectOptions, Lifecycle, ViolationKind, WireErrorKind, WireLimits};
 use serde_json::json;
 
@@ -43,6 +45,41 @@ fn endless_pages_are_limited() {
         },
     ));
     assert!(detail.contains("more than 7 items"), "{detail}");
+}
+
+#[test]
+fn issue_14_large_pages_have_one_limit_together() {
+    let detail = run(refused(
+        "large-pages",
+        WireLimits {
+            max_list_bytes: 2 << 20,
+            ..WireLimits::default()
+        },
+    ));
+    assert_eq!(detail, "the list is larger than 2 MiB");
+}
+
+#[test]
+fn issue_14_slow_pages_have_one_deadline_together() {
+    run(async {
+        let options = ConnectOptions {
+            connect_timeout: Duration::from_millis(1500),
+            call_timeout: Duration::from_millis(1500),
+            ..options(Lifecycle::Initialize)
+        };
+        let client = Client::connect_stdio("bad", &bad_server("slow-pages"), &options)
+            .await
+            .unwrap();
+        let began = Instant::now();
+        let error = client.list_tools().await.unwrap_err();
+        assert_eq!(error.kind, WireErrorKind::Timeout);
+        assert!(
+            error.detail.contains("all pages have one timeout"),
+            "{error}"
+        );
+        assert!(began.elapsed() < Duration::from_secs(4));
+        client.shutdown().await;
+    });
 }
 
 #[test]

@@ -238,3 +238,23 @@ fn requests_of_the_server_are_answered() {
         client.shutdown().await;
     });
 }
+
+#[test]
+fn issue_14_a_malformed_tool_result_is_a_violation_and_an_error() {
+    for (tool, problem) in [
+        ("text-result", "it is not an object"),
+        ("number-result", "it is not an object"),
+        ("text-content", "`content` is not an array"),
+        ("text-is-error", "`isError` is neither true nor false"),
+    ] {
+        run(async {
+            let client = connect("good").await;
+            let error = call(&client, tool).await.unwrap_err();
+            assert_eq!(error.kind, WireErrorKind::Protocol, "{error}");
+            assert!(error.detail.contains(problem), "{error}");
+            let violations = client.violations();
+            assert_eq!(violations[0].kind, ViolationKind::MalformedResult);
+            client.shutdown().await;
+        });
+    }
+}

@@ -16,6 +16,7 @@
 //! | `history` | logs of runs: shown, listed, resumed after kills, removed |
 //! | `diagnosis` | `-v`, `MCPTEST_LOG`, `--quiet` |
 //! | `hung_calls` | calls that hang: evidence if the server still answers, else an error |
+//! | `hostile` | exhausted mocks, killed processes, malformed answers |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
@@ -53,6 +54,7 @@ mod examples;
 mod golden;
 mod hints;
 mod history;
+mod hostile;
 mod http;
 mod hung_calls;
 mod judges;
@@ -61,6 +63,7 @@ mod many;
 mod mock;
 mod models;
 mod mutation;
+mod outputs;
 mod panics;
 mod proxy;
 mod readings;

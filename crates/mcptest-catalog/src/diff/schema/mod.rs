@@ -12,20 +12,21 @@ mod shape;
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
 
 use serde_json::{Map, Value};
 
 use super::{Direction, Kind};
 use mcptest_json::text::{one_line, shorten};
-use mcptest_json::{equal, pointer_join};
+use mcptest_json::{canonical, equal, pointer_join};
 
 use keywords::{BOUNDS, OTHER_RULES, annotations, bound, other_rule, types, unique_items, values};
 use shape::{as_rules, has_refs, is_plain_union, required, resolve, split, union};
 
-/// Schemas that need more comparisons than this are compared as a whole.
-const FUEL: u32 = 200_000;
-/// Schemas that are nested or refer deeper than this are compared as a whole.
+/// The number of different pairs of schemas that are compared.
+const FUEL: u32 = 50_000;
+/// The depth of nesting and references down to which schemas are compared.
 const DEPTH: usize = 96;
 
 /// A fact about two schemas.
@@ -50,21 +51,43 @@ impl Fact {
             _ => false,
         }
     }
+
+    /// The same fact at another place.
+    fn moved(&self, from: &str, to: &str) -> Self {
+        let mut fact = self.clone();
+        if let Some(rest) = self.pointer.strip_prefix(from).filter(|_| from != to) {
+            fact.pointer = format!("{to}{rest}");
+        }
+        fact
+    }
 }
 
 /// All facts, sorted by place, each once.
 pub(super) fn compare(at: &str, old: &Value, new: &Value) -> Vec<Fact> {
+    // References are local, so equal schemas mean the same.
+    if equal(old, new) {
+        return Vec::new();
+    }
     let mut comparer = Comparer {
         old_root: old,
         new_root: new,
         at_root: at.to_owned(),
         has_refs: has_refs(old) || has_refs(new),
         references: Vec::new(),
+        is_turned: false,
+        known: HashMap::new(),
+        hashers: [RandomState::new(), RandomState::new()],
+        lowest_cut: usize::MAX,
         fuel: FUEL,
         depth: 0,
+        is_limited: false,
     };
     let mut facts = Vec::new();
     comparer.schemas(at, old, new, &mut facts);
+    // A limit that was hit while alternatives were paired leaves no fact of its own.
+    if comparer.is_limited && !facts.iter().any(|fact| fact.kind == Kind::NotCompared) {
+        fact(&mut facts, at, Kind::NotCompared, TOO_LARGE);
+    }
     facts.sort();
     facts.dedup();
     facts
@@ -78,9 +101,23 @@ struct Comparer<'a> {
     /// The pairs of references that are being followed: a pair that leads back to itself has no
     /// difference of its own.
     references: Vec<(Option<String>, Option<String>)>,
+    /// True while the comparison is turned around.
+    is_turned: bool,
+    /// The facts of pairs that were compared before, with the place where.
+    known: HashMap<PairKey, (String, Vec<Fact>)>,
+    hashers: [RandomState; 2],
+    /// The lowest of `references` that cut a comparison short since the last reset.
+    lowest_cut: usize,
     fuel: u32,
     depth: usize,
+    /// True if a limit was hit, so that not everything was compared.
+    is_limited: bool,
 }
+
+/// A pair of schemas by two independent hashes of their text, and the direction.
+type PairKey = ([u64; 2], bool);
+
+const TOO_LARGE: &str = "the schema is too large or too deep to compare";
 
 impl Comparer<'_> {
     fn schemas(&mut self, at: &str, old: &Value, new: &Value, facts: &mut Vec<Fact>) {
@@ -88,20 +125,35 @@ impl Comparer<'_> {
             return;
         }
         if self.fuel == 0 || self.depth >= DEPTH {
-            if !equal(old, new) {
-                fact(
-                    facts,
-                    at,
-                    Kind::Changed,
-                    "the schema changed, and is too large to compare in detail",
-                );
-            }
+            self.is_limited = true;
+            fact(facts, at, Kind::NotCompared, TOO_LARGE);
+            return;
+        }
+        let key = self.key(old, new);
+        if let Some((place, known)) = self.known.get(&key) {
+            facts.extend(known.iter().map(|fact| fact.moved(place, at)));
             return;
         }
         self.fuel -= 1;
         self.depth += 1;
-        self.resolved(at, old, new, facts);
+        let depth_of_references = self.references.len();
+        let outer_cut = std::mem::replace(&mut self.lowest_cut, usize::MAX);
+        let mut found = Vec::new();
+        self.resolved(at, old, new, &mut found);
         self.depth -= 1;
+        // A result that was cut short by a pair which is still being compared is not whole: it must
+        // not stand for this pair elsewhere.
+        if self.lowest_cut >= depth_of_references && !self.is_limited {
+            self.known.insert(key, (at.to_owned(), found.clone()));
+        }
+        self.lowest_cut = self.lowest_cut.min(outer_cut);
+        facts.append(&mut found);
+    }
+
+    fn key(&self, old: &Value, new: &Value) -> PairKey {
+        let text = (old.to_string(), new.to_string());
+        let hashes = [&self.hashers[0], &self.hashers[1]].map(|hasher| hasher.hash_one(&text));
+        (hashes, self.is_turned)
     }
 
     fn resolved(&mut self, at: &str, old: &Value, new: &Value, facts: &mut Vec<Fact>) {
@@ -111,7 +163,8 @@ impl Comparer<'_> {
         let followed = old_ref.is_some() || new_ref.is_some();
         if followed {
             let pair = (old_ref.clone(), new_ref.clone());
-            if self.references.contains(&pair) {
+            if let Some(index) = self.references.iter().position(|known| *known == pair) {
+                self.lowest_cut = self.lowest_cut.min(index);
                 return;
             }
             self.references.push(pair);
@@ -339,9 +392,14 @@ impl Comparer<'_> {
         new: &[(String, Value)],
         facts: &mut Vec<Fact>,
     ) {
-        let mut left_new: Vec<&(String, Value)> = new.iter().collect();
+        // Equal alternatives are paired first: most of a large union did not change.
+        let (old_rest, mut left_new) = if self.has_refs {
+            (old.iter().collect(), new.iter().collect())
+        } else {
+            without_equal(old, new)
+        };
         let mut left_old = Vec::new();
-        for branch in old {
+        for branch in old_rest {
             let mut same = None;
             for (index, (place, other)) in left_new.iter().enumerate() {
                 let found = self.trial(place, &branch.1, other);
@@ -415,6 +473,7 @@ impl Comparer<'_> {
     fn turned<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let turn = |comparer: &mut Self| {
             std::mem::swap(&mut comparer.old_root, &mut comparer.new_root);
+            comparer.is_turned = !comparer.is_turned;
             for pair in &mut comparer.references {
                 *pair = (pair.1.take(), pair.0.take());
             }
@@ -424,6 +483,36 @@ impl Comparer<'_> {
         turn(self);
         result
     }
+}
+
+/// A schema and its place.
+type Placed = (String, Value);
+
+/// The alternatives of both sides that have no equal one on the other side.
+fn without_equal<'v>(old: &'v [Placed], new: &'v [Placed]) -> (Vec<&'v Placed>, Vec<&'v Placed>) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for (_, branch) in new {
+        *counts.entry(canonical(branch)).or_default() += 1;
+    }
+    let mut paired: HashMap<String, usize> = HashMap::new();
+    let has_equal = |(_, branch): &&Placed| {
+        let text = canonical(branch);
+        let Some(left) = counts.get_mut(&text).filter(|left| **left > 0) else {
+            return false;
+        };
+        *left -= 1;
+        *paired.entry(text).or_default() += 1;
+        true
+    };
+    let mut has_equal = has_equal;
+    let old: Vec<&Placed> = old.iter().filter(|branch| !has_equal(branch)).collect();
+    let is_paired = |(_, branch): &&Placed| {
+        let left = paired.get_mut(&canonical(branch)).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    };
+    let mut is_paired = is_paired;
+    let new = new.iter().filter(|branch| !is_paired(branch)).collect();
+    (old, new)
 }
 
 fn fact(facts: &mut Vec<Fact>, at: &str, kind: Kind, message: impl Into<String>) {

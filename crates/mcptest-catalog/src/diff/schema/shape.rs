@@ -19,14 +19,18 @@ pub(super) fn has_refs(value: &Value) -> bool {
 /// to it, and the last reference followed.
 pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> (Cow<'a, Value>, Option<String>) {
     let mut schema = Cow::Borrowed(schema);
-    let mut reference = None;
-    // A longer chain is circular.
-    for _ in 0..32 {
+    let mut reference: Option<String> = None;
+    let mut followed = BTreeSet::new();
+    loop {
         let Value::Object(map) = schema.as_ref() else {
             break;
         };
         let (keyword, target) = match (map.get("$ref"), map.get("allOf")) {
             (Some(Value::String(written)), _) if written.starts_with('#') => {
+                // A reference that leads back to itself describes nothing.
+                if !followed.insert(written.clone()) {
+                    break;
+                }
                 let Some(target) = root.pointer(written.trim_start_matches('#')) else {
                     break;
                 };
