@@ -257,16 +257,18 @@ fn call(name: &str, id: &Value, arguments: &Value) -> Option<ExitCode> {
             ));
         }
         "bad-utf8" => {
-            raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"").as_bytes());
+            let head = r#""result":{"content":[{"type":"text","text":""#;
+            raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{head}").as_bytes());
             raw(b"\xff\"}\n");
         }
         "huge" => {
             let size = arguments["bytes"].as_u64().unwrap_or(0);
-            raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"").as_bytes());
+            let head = r#""result":{"content":[{"type":"text","text":""#;
+            raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{head}").as_bytes());
             for _ in 0..size / 1024 {
                 raw(&[b'x'; 1024]);
             }
-            raw(b"\"}\n");
+            raw(b"\"}]}}\n");
         }
         "broken-then-good" => {
             reply(&json!(id.to_string()), result.clone());
