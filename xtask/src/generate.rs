@@ -81,6 +81,7 @@ fn schemas() -> Vec<Generated> {
             "schema/comparison.schema.json",
             mcptest_report::comparison_schema(),
         ),
+        ("schema/trend.schema.json", mcptest_report::trend_schema()),
         ("schema/mock.schema.json", mcptest_mock::manifest_schema()),
         (
             "schema/tool-bench.schema.json",

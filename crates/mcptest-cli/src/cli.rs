@@ -38,7 +38,7 @@ pub use mock::MockArgs;
 pub use mutate::MutateArgs;
 pub use plan_runs::PlanRunsArgs;
 pub use proxy::{DistractorsFrom, ProxyArgs};
-pub use report::{FailOnArg, MergeArgs, RenderArgs, ReportCommand};
+pub use report::{FailOnArg, MergeArgs, RenderArgs, ReportCommand, TrendArgs};
 pub use run::RunArgs;
 pub use schema::{SchemaArgs, SchemaOf};
 pub use score::ScoreArgs;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcptest_events::CaseId;
 use mcptest_events::history::{Entry, History};
@@ -46,6 +46,19 @@ pub fn find(id: Option<&str>) -> Result<Entry, String> {
         }),
         None => entries.next().ok_or_else(empty),
     }
+}
+
+/// The ids of all runs of the history, the oldest first.
+///
+/// # Errors
+/// An empty history, a folder that cannot be read.
+pub fn oldest_first() -> Result<Vec<PathBuf>, String> {
+    let entries = entries()?;
+    if entries.is_empty() {
+        return Err(empty());
+    }
+    let ids = entries.into_iter().rev();
+    Ok(ids.map(|entry| PathBuf::from(entry.id)).collect())
 }
 
 fn empty() -> String {

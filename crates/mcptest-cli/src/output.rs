@@ -112,6 +112,10 @@ impl Output {
     /// A file that cannot be written.
     pub fn report(&self, reporters: &[Reporter], report: &Report) -> Result<(), String> {
         for reporter in reporters {
+            if let (ALLURE, Some(folder)) = (reporter.name, &reporter.file) {
+                write_allure(folder, report)?;
+                continue;
+            }
             let style = self.style_for(reporter);
             self.deliver(reporter, |out| {
                 mcptest_report::render(reporter.name, report, style, out)
@@ -246,6 +250,20 @@ pub fn write_file_with(
     file.commit().map_err(|error| fail(&error))
 }
 
+/// The reporter that writes a folder.
+const ALLURE: &str = "allure";
+
+/// Writes the results of Allure into a folder, each as a whole. Other files there are left alone:
+/// Allure joins the results of several tools.
+fn write_allure(folder: &str, report: &Report) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| format!("cannot write `{folder}`: {error}");
+    std::fs::create_dir_all(folder).map_err(|error| fail(&error))?;
+    mcptest_report::allure_results(report, |name, text| {
+        mcptest_files::write(&Path::new(folder).join(name), text)
+    })
+    .map_err(|error| fail(&error))
+}
+
 /// A reporter and where it writes.
 #[derive(Debug)]
 pub struct Reporter {
@@ -281,6 +299,12 @@ pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
             return Err(format!("`--reporter {written}` does not name a file"));
         }
         reporters.push(Reporter { name, file });
+    }
+    if reporters
+        .iter()
+        .any(|reporter| reporter.name == ALLURE && reporter.file.is_none())
+    {
+        return Err("`allure` writes a folder: `--reporter allure=allure-results`".to_owned());
     }
     if reporters
         .iter()

@@ -24,6 +24,7 @@ mod samples;
 mod server_words;
 mod store;
 mod summary;
+pub mod trend;
 mod verdict_word;
 
 pub use broken_lines::{BrokenLine, BrokenLines, MAX_PLACES};
@@ -34,6 +35,7 @@ pub use gate_meaning::GateMeaning;
 pub use mcptest_redact::redact::Redactor;
 pub use read::{ReadError, read};
 pub use report::{Report, RunRow, ScoredRow, TestReport, Timing};
+pub use reporter::allure::results as allure_results;
 pub use reporter::html::{LiveState, live_page, write_live, write_part};
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, RenderError, Style, find, render};
@@ -50,6 +52,12 @@ pub fn report_schema() -> serde_json::Value {
 #[must_use]
 pub fn comparison_schema() -> serde_json::Value {
     schema_of::<compare::Comparison>("comparison")
+}
+
+/// The JSON Schema of the JSON output of `mcptest report trend`.
+#[must_use]
+pub fn trend_schema() -> serde_json::Value {
+    schema_of::<trend::Trend>("trend")
 }
 
 fn schema_of<T: schemars::JsonSchema>(name: &str) -> serde_json::Value {

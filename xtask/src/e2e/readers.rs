@@ -28,6 +28,9 @@ const NODE_READERS: [&str; 4] = [
     "@microsoft/sarif-multitool@5.7.0",
 ];
 
+/// Allure 3.
+const ALLURE: &str = "allure@3.18.0";
+
 /// One test per outcome, with names that try to become markup.
 const SUITE: &str = "tests/e2e/reports/hostile.yml";
 
@@ -55,6 +58,7 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     checks.check("gitlab: every issue has what GitLab documents", || {
         gitlab(lab)
     });
+    checks.check("allure: Allure itself reads every result", || allure(lab));
     checks.check("sarif: Microsoft's validator finds no error", || sarif(lab));
 }
 
@@ -129,6 +133,39 @@ fn gitlab(lab: &Lab) -> Result<()> {
     let read = read(lab, "gitlab")?;
     let wanted = json!({"severities": ["major", "major", "minor", "critical"], "distinct": true});
     ensure!(read == wanted, "{read}");
+    Ok(())
+}
+
+/// Has Allure 3 make its own report of the results, and reads the summary of that.
+fn allure(lab: &Lab) -> Result<()> {
+    let folder = lab.scratch("allure")?;
+    let (results, made) = (folder.join("results"), folder.join("made"));
+    let target = format!("--reporter=allure={}", results.display());
+    lab.run(&["run", SUITE, &target])?.expect_code(2)?;
+    let packages = workspace::target_directory()?.join("e2e/allure");
+    let bin = parts::npm(&packages, &[ALLURE])?;
+    let output = Command::new(bin.join("allure"))
+        .arg("awesome")
+        .arg(&results)
+        .arg("--output")
+        .arg(&made)
+        .current_dir(&folder)
+        .output()
+        .context("cannot run allure")?;
+    ensure!(
+        output.status.success(),
+        "allure failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let summary = std::fs::read_to_string(made.join("summary.json")).context("no summary")?;
+    let summary: Value = serde_json::from_str(&summary)?;
+    let wanted = json!({"passed": 2, "failed": 2, "broken": 1, "skipped": 1, "total": 6});
+    let stats = &summary["stats"];
+    let keys = ["passed", "failed", "broken", "skipped", "total"];
+    ensure!(
+        keys.iter().all(|key| stats[key] == wanted[key]),
+        "{summary}"
+    );
     Ok(())
 }
 

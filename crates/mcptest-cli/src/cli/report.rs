@@ -28,6 +28,7 @@ Examples:
   mcptest report current.json --compare baseline.json --reporter pr
   mcptest report current.json --compare monday.json tuesday.json --fail-on significant
   mcptest report --serve                                         the last run, as a page in a browser
+  mcptest report trend                                           figures of all runs over time
   mcptest report merge shard-*.json --output report.json"
 )]
 pub struct RenderArgs {
@@ -86,6 +87,33 @@ pub enum FailOnArg {
 pub enum ReportCommand {
     /// Merge the JSON reports of shards or of different suites, or the partial results of `score`.
     Merge(MergeArgs),
+    /// Show figures over time, and the tests that change their verdict.
+    Trend(TrendArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Pass rates, selection F1, flakiness, tokens per run and cost of each report, the oldest first, and
+the flaky tests, ranked by how often they flip between passed and failed. Reporters: `pretty`,
+`json` (see `mcptest schema trend`) and `html`. The exit code is 0, whatever the verdicts.
+
+Examples:
+  mcptest report trend                                           all runs of the history
+  mcptest report trend --last 10 --suite checkout
+  mcptest report trend monday.json tuesday.json wednesday.json
+  mcptest report trend nightly/*.json --reporter html=trend.html")]
+pub struct TrendArgs {
+    /// JSON reports, or ids of runs in the history, the oldest first. Default: the history.
+    #[arg(value_name = "REPORT")]
+    pub reports: Vec<PathBuf>,
+    /// Only the newest reports, this number of them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub last: Option<u32>,
+    /// Only tests of this suite.
+    #[arg(long, value_name = "NAME")]
+    pub suite: Option<String>,
+    #[command(flatten)]
+    pub report: ReportArgs,
 }
 
 #[derive(Debug, Args)]

@@ -24,6 +24,8 @@ pub enum SchemaOf {
     Report,
     /// The JSON output of `mcptest report --compare`.
     Comparison,
+    /// The JSON output of `mcptest report trend`.
+    Trend,
     /// Specs of `mcptest tool-bench`.
     ToolBench,
     /// A recorded trace.

@@ -7,11 +7,12 @@ use mcptest_events::log::redact_json;
 use mcptest_live::LiveServer;
 use mcptest_report::compare::{self, FailOn, compare_pooled};
 use mcptest_report::merge::merge;
+use mcptest_report::trend::{self, TrendFold};
 use mcptest_report::{ExitCode, RenderError, Report, write_list, write_list_json};
 use mcptest_runner::Partial;
 use mcptest_score::Environment;
 
-use crate::cli::{FailOnArg, MergeArgs, RenderArgs, ReportCommand};
+use crate::cli::{FailOnArg, MergeArgs, RenderArgs, ReportCommand, TrendArgs};
 use crate::failure::Failure;
 use crate::files;
 use crate::gates::Gates;
@@ -22,6 +23,7 @@ use crate::{secrets, signals};
 pub fn report(args: &RenderArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     Ok(match &args.command {
         Some(ReportCommand::Merge(args)) => merged(args, gates, output)?,
+        Some(ReportCommand::Trend(args)) => trend(args, output)?,
         None => shown(args, output)?,
     })
 }
@@ -102,6 +104,44 @@ fn list(reporters: &[Reporter], output: &Output) -> Result<ExitCode, String> {
             "json" => Ok(write_list_json(&runs, out)?),
             "pretty" => Ok(write_list(&runs, style, out)?),
             other => Err(RenderError::UnknownReporter(other.to_owned())),
+        })?;
+    }
+    Ok(ExitCode::Passed)
+}
+
+/// Shows the figures of reports over time.
+fn trend(args: &TrendArgs, output: &Output) -> Result<ExitCode, String> {
+    let reporters = output::reporters(&args.report)?;
+    let reports = match args.reports.is_empty() {
+        true => history::oldest_first()?,
+        false => args.reports.clone(),
+    };
+    let last = args.last.map_or(reports.len(), |last| last as usize);
+    let mut fold = TrendFold::default();
+    for path in reports.iter().skip(reports.len().saturating_sub(last)) {
+        let name = path.display().to_string();
+        match find(path) {
+            Ok(report) => {
+                fold.add(&name, &report, args.suite.as_deref());
+            }
+            // A damaged log of the history must not hide the others.
+            Err(error) if args.reports.is_empty() => {
+                output.warning(&format!("the run `{name}` is left out: {error}"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let trend = fold.finish();
+    if trend.points.is_empty() {
+        return Err(match &args.suite {
+            Some(suite) => format!("no report has a finished test of the suite `{suite}`"),
+            None => "no report has a finished test".to_owned(),
+        });
+    }
+    for reporter in &reporters {
+        let style = output.style_for(reporter);
+        output.deliver(reporter, |out| {
+            trend::render(reporter.name, &trend, style, out)
         })?;
     }
     Ok(ExitCode::Passed)

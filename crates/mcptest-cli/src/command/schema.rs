@@ -13,6 +13,7 @@ pub fn schema(args: &SchemaArgs, gates: Gates, output: &Output) -> ExitCode {
         SchemaOf::Mock => mcptest_mock::manifest_schema(),
         SchemaOf::Report => mcptest_report::report_schema(),
         SchemaOf::Comparison => mcptest_report::comparison_schema(),
+        SchemaOf::Trend => mcptest_report::trend_schema(),
         SchemaOf::ToolBench => mcptest_catalog::tool_bench::spec_schema(),
         SchemaOf::Trace => trace_schema(),
     };

@@ -57,6 +57,11 @@ function ticks(most, wanted) {
   return list;
 }
 
+/** A round number of at least `most`, for the end of an axis. */
+export function roundMax(most) {
+  return ticks(most, 4).at(-1);
+}
+
 /** Lines over a number: each series has points `{x, y, low, high}`; `low` and `high` make a band. */
 export function lineChart({ id, title, meaning, xLabel, yLabel, yMax, series, table, integerX }) {
   const shown = series.slice(0, MAX_SERIES);
@@ -67,7 +72,8 @@ export function lineChart({ id, title, meaning, xLabel, yLabel, yMax, series, ta
     shown.map((one, at) => el("li", {}, svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("line", { class: `line s${at}`, x1: 1, x2: 25, y1: 5, y2: 5 }), svg("circle", { class: `point s${at}`, cx: 13, cy: 5, r: 3.5 })), foreign("span", {}, one.label))),
   );
   return frame({ id, title, meaning, table, legend, note }, (width) => {
-    const box = { left: 46, right: width - 12, top: 10, bottom: 210 };
+    const longest = Math.max(...ticks(yMax, 4).map((tick) => figure(tick).length));
+    const box = { left: Math.max(46, 26 + 7 * longest), right: width - 12, top: 10, bottom: 210 };
     const xs = shown.flatMap((one) => one.points.map((point) => point.x));
     const [first, last] = [Math.min(...xs), Math.max(...xs)];
     const x = (value) => (last === first ? (box.left + box.right) / 2 : box.left + 8 + ((box.right - box.left - 16) * (value - first)) / (last - first));
@@ -172,4 +178,48 @@ function rowMarks(row, at, top, x, width, write) {
     );
   }
   return svg("g", {}, marks);
+}
+
+/** Rows with two bars on one axis: the value before and the value after. */
+export function pairChart({ id, title, meaning, xLabel, xMax, rows, table, format }) {
+  const shown = rows.slice(0, MAX_ROWS);
+  const note = rows.length > shown.length ? `The first ${MAX_ROWS} of ${rows.length} rows are drawn; the table has all.` : "";
+  const sample = (name) => svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("rect", { class: name, x: 1, y: 1, width: 24, height: 8, rx: 2 }));
+  const legend = el("ul", { class: "legend" }, el("li", {}, sample("bar-before"), "before"), el("li", {}, sample("bar-after"), "after"));
+  return frame({ id, title, meaning, table, legend, note }, (width) => {
+    const box = { left: 10, right: width - 14, top: 4 };
+    const step = LABEL_HEIGHT + 32;
+    const bottom = box.top + shown.length * step;
+    const most = xMax ?? Math.max(...shown.flatMap((row) => [row.old, row.new]));
+    const list = ticks(most, Math.max(2, Math.min(6, Math.floor(width / 90))));
+    const end = list[list.length - 1];
+    const x = (value) => box.left + ((box.right - box.left) * Math.min(value, end)) / end;
+    const bar = (name, value, top, at) =>
+      svg("rect", { class: name, x: x(0), y: top, width: Math.max(2, x(value) - x(0)), height: 9, rx: 2, "data-row": at, "data-value": value });
+    return canvas(width, bottom + 44, title, [
+      svg(
+        "g",
+        { class: "axes" },
+        list.map((tick) => [
+          svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: box.top, y2: bottom }),
+          svg("text", { x: x(tick), y: bottom + 16, "text-anchor": tick === 0 ? "start" : tick === end ? "end" : "middle" }, format(tick)),
+        ]),
+        svg("text", { class: "axis-label", x: (box.left + box.right) / 2, y: bottom + 36, "text-anchor": "middle" }, xLabel),
+      ),
+      shown.map((row, at) => {
+        const top = box.top + at * step;
+        const value = `${format(row.old)} → ${format(row.new)}`;
+        const room = Math.max(8, Math.floor((width - 40 - value.length * 7) / 6.6));
+        const name = row.label.length > room ? `${row.label.slice(0, room - 1)}…` : row.label;
+        return svg(
+          "g",
+          {},
+          svg("text", { class: "row-label", x: 10, y: top + 16 }, visible(name), svg("title", {}, visible(`${row.label}: ${row.words}`))),
+          svg("text", { class: row.significant ? "row-value strong" : "row-value", x: width - 14, y: top + 16, "text-anchor": "end" }, value),
+          bar("bar-before", row.old, top + LABEL_HEIGHT, at),
+          bar("bar-after", row.new, top + LABEL_HEIGHT + 11, at),
+        );
+      }),
+    ]);
+  });
 }

@@ -34,9 +34,10 @@ use serde_json::{Map, Number, Value};
 use crate::exit_code::ExitCode;
 use crate::model::SCHEMA_VERSION;
 use crate::report::{Report, TestReport};
-use crate::reporter::{RenderError, Style};
+use crate::reporter::{RenderError, Style, html};
 
 pub use self::fail_on::FailOn;
+pub(crate) use self::pretty::name as test_name;
 use self::statistics::Matched;
 pub use self::statistics::{Counted, MeanChange, Population, RateChange, Statistics};
 
@@ -572,7 +573,7 @@ fn bound_flips(old: &[Assertion], new: &[Assertion]) -> Vec<BoundFlip> {
 type Render = fn(&Comparison, &Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// The reporters that can show a comparison.
-const RENDERERS: [(&str, Render); 4] = [
+const RENDERERS: [(&str, Render); 5] = [
     ("pretty", |comparison, _, style, out| {
         Ok(pretty::render(comparison, style, out)?)
     }),
@@ -583,6 +584,9 @@ const RENDERERS: [(&str, Render); 4] = [
         Ok(markdown::render(comparison, style, out)?)
     }),
     ("pr", pr::render),
+    ("html", |comparison, current, style, out| {
+        html::render_compared(current, Some(comparison), style, out)
+    }),
 ];
 
 /// Writes a comparison with the reporter of this name. `current` is the report that was compared.

@@ -75,7 +75,7 @@ fn mean(change: &MeanChange) -> String {
 }
 
 /// The name of a test with its model.
-pub(super) fn name(id: &mcptest_events::CaseId) -> String {
+pub(crate) fn name(id: &mcptest_events::CaseId) -> String {
     one_line(&match &id.model {
         Some(model) => format!("{} [{model}]", id.name),
         None => id.name.clone(),

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{self, Kind, Spend};
@@ -403,6 +403,21 @@ fn spend_is_a_figure() {
 }
 
 #[test]
+fn the_page_has_the_comparison() {
+    let (old, new) = (report(Vec::new()), report(Vec::new()));
+    let comparison = compare(&old, &new);
+    let mut out = Vec::new();
+    render("html", &comparison, &new, Style::default(), &mut out).unwrap();
+    let page = String::from_utf8(out).unwrap();
+    let (_, rest) = page.split_once("id=\"head\">").unwrap();
+    let head: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!(
+        head["comparison"],
+        serde_json::to_value(&comparison).unwrap()
+    );
+}
+
+#[test]
 fn only_some_reporters_compare() {
     let nothing = compare(&report(Vec::new()), &report(Vec::new()));
     let rendered = |name: &str| {
@@ -418,7 +433,7 @@ fn only_some_reporters_compare() {
     };
     assert_eq!(
         rendered("junit").unwrap_err().to_string(),
-        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown, pr"
+        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown, pr, html"
     );
     for (name, _) in RENDERERS {
         assert!(crate::reporter::find(name).is_some(), "{name}");

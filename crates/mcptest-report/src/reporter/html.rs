@@ -20,6 +20,7 @@ mod reasons;
 use std::io::Write;
 
 use mcptest_events::CaseId;
+use serde::Serialize;
 
 use self::blocks::Layout;
 use self::escape::ScriptSafe;
@@ -39,18 +40,43 @@ pub(crate) fn render(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
+    render_compared(report, None::<&()>, style, out)
+}
+
+/// Writes the page with all data of a report, and its comparison with baselines.
+pub(crate) fn render_compared(
+    report: &Report,
+    comparison: Option<&impl Serialize>,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<(), RenderError> {
     let layout = Layout::of(report);
+    write_page_with(
+        out,
+        |out| head::write(report, Some(&layout), comparison, style, out),
+        |out| blocks::write(report, &layout, out),
+    )
+}
+
+/// Writes the page with a head and no blocks.
+pub(crate) fn write_page(
+    out: &mut dyn Write,
+    head: impl FnOnce(&mut dyn Write) -> Result<(), RenderError>,
+) -> Result<(), RenderError> {
+    write_page_with(out, head, |_| Ok(()))
+}
+
+fn write_page_with(
+    out: &mut dyn Write,
+    head: impl FnOnce(&mut dyn Write) -> Result<(), RenderError>,
+    blocks: impl FnOnce(&mut dyn Write) -> Result<(), RenderError>,
+) -> Result<(), RenderError> {
     let (before, after) = PAGE.split_once(DATA).unwrap_or((PAGE, ""));
     out.write_all(before.as_bytes())?;
     out.write_all(b"<script type=\"application/json\" id=\"head\">")?;
-    head::write(
-        report,
-        Some(&layout),
-        style,
-        &mut ScriptSafe::new(&mut *out),
-    )?;
+    head(&mut ScriptSafe::new(&mut *out))?;
     out.write_all(b"</script>\n")?;
-    blocks::write(report, &layout, out)?;
+    blocks(out)?;
     Ok(out.write_all(after.as_bytes())?)
 }
 
@@ -93,7 +119,7 @@ pub fn write_live(
     out.write_all(b"{\"state\":")?;
     serde_json::to_writer(&mut *out, &state).map_err(std::io::Error::from)?;
     out.write_all(b",\"report\":")?;
-    head::write(report, None, style, out)?;
+    head::write(report, None, None::<&()>, style, out)?;
     Ok(out.write_all(b"}")?)
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 mod agent;
+pub(crate) mod allure;
 mod ctrf;
 mod entries;
 mod github;
@@ -18,6 +19,7 @@ mod openmetrics;
 pub(crate) mod pr;
 pub(crate) mod pretty;
 mod sarif;
+pub(crate) mod sparkline;
 mod table;
 mod tap;
 pub(crate) mod terminal;
@@ -42,7 +44,7 @@ pub struct Style {
 type Render = fn(&Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// Every reporter: its name, its purpose and its function.
-pub const REPORTERS: [(&str, &str, Render); 14] = [
+pub const REPORTERS: [(&str, &str, Render); 15] = [
     ("pretty", "for people", pretty::render),
     (
         "json",
@@ -95,6 +97,11 @@ pub const REPORTERS: [(&str, &str, Render); 14] = [
         ctrf::render,
     ),
     (
+        "allure",
+        "a folder with the results of Allure, a file per test",
+        allure::render,
+    ),
+    (
         "openmetrics",
         "the figures as OpenMetrics text",
         openmetrics::render,
@@ -130,6 +137,14 @@ pub enum RenderError {
     /// The reporter has no form for comparisons.
     #[error("the reporter `{name}` cannot show a comparison; these can: {}", known.join(", "))]
     NoComparison {
+        /// The reporter.
+        name: String,
+        /// The reporters that can.
+        known: Vec<&'static str>,
+    },
+    /// The reporter has no form for trends.
+    #[error("the reporter `{name}` cannot show a trend; these can: {}", known.join(", "))]
+    NoTrend {
         /// The reporter.
         name: String,
         /// The reporters that can.

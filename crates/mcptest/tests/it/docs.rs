@@ -539,6 +539,7 @@ fn generate(title: &str) -> String {
         "mock" => mcptest_mock::manifest_schema(),
         "report" => mcptest_report::report_schema(),
         "comparison" => mcptest_report::comparison_schema(),
+        "trend" => mcptest_report::trend_schema(),
         "trace" => mcptest_trace::schema::trace_schema(),
         other => panic!("unknown schema `{other}`"),
     };
@@ -549,7 +550,11 @@ fn generate(title: &str) -> String {
     };
     match what {
         // What a report must have is for its writer, not its reader.
-        "keys" => keys(&schema, part, !matches!(name, "report" | "comparison")),
+        "keys" => keys(
+            &schema,
+            part,
+            !matches!(name, "report" | "comparison" | "trend"),
+        ),
         "values" => {
             let values = part["oneOf"]
                 .as_array()

@@ -425,3 +425,34 @@ fn a_log_has_no_secrets() {
         );
     }
 }
+
+#[test]
+fn the_trend_of_the_history_has_every_run() {
+    let desk = desk();
+    run(desk.path(), &JSON);
+    let suite = SUITE.replace("result.text: lost", "result.text: found");
+    std::fs::write(desk.path().join("s.yml"), suite).unwrap();
+    run(desk.path(), &JSON);
+    let trend = run(desk.path(), &["report", "trend", "--reporter", "json"]);
+    assert_eq!(trend.code, 0, "{}", trend.stderr);
+    let trend: Value = serde_json::from_str(&trend.stdout).unwrap();
+    assert_eq!(trend["points"].as_array().unwrap().len(), 2);
+    assert_eq!(trend["points"][0]["tests"], 3);
+    assert_eq!(trend["flaky"][0]["name"], "wrong");
+    assert_eq!(trend["flaky"][0]["flips"], 1);
+    let last = run(desk.path(), &["report", "trend", "--last", "1"]);
+    assert!(last.stdout.starts_with("1 report: "), "{}", last.stdout);
+    let none = run(desk.path(), &["report", "trend", "--suite", "other"]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.stderr.contains("of the suite `other`"),
+        "{}",
+        none.stderr
+    );
+    let unknown = run(desk.path(), &["report", "trend", "--reporter", "tap"]);
+    assert!(
+        unknown.stderr.contains("cannot show a trend"),
+        "{}",
+        unknown.stderr
+    );
+}

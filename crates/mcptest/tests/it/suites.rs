@@ -286,7 +286,7 @@ fn completions_and_schemas_are_printed() {
             "{shell}"
         );
     }
-    for what in ["suite", "mock", "report", "comparison", "trace"] {
+    for what in ["suite", "mock", "report", "comparison", "trend", "trace"] {
         let schema = run(dir.path(), &["schema", what]).json();
         assert!(jsonschema::meta::is_valid(&schema), "{what}");
     }

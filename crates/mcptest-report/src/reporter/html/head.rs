@@ -1,9 +1,8 @@
 //! The head: the part of a page's data that is read when it is opened.
 //!
 //! It has one entry per test, with the runs as columns: a string of verdicts, and lists of numbers.
-//! `comparison` and `trend` are `null`: the places of a comparison with a baseline (as
-//! `report --compare --reporter json` writes it) and of the history of a suite. The page ignores
-//! them as long as nothing fills them.
+//! `comparison` is a comparison with baselines, as `report --compare --reporter json` writes it,
+//! and `null` without one.
 
 use std::io::Write;
 
@@ -30,6 +29,7 @@ const FORMAT: u32 = 1;
 pub(super) fn write(
     report: &Report,
     layout: Option<&Layout>,
+    comparison: Option<&impl Serialize>,
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
@@ -52,8 +52,7 @@ pub(super) fn write(
         not_run: &report.not_run,
         broken_lines: report.broken_lines.as_ref(),
         shard: report.shard.as_ref(),
-        comparison: None,
-        trend: None,
+        comparison,
     };
     serde_json::to_writer(out, &head).map_err(|error| match error.is_io() {
         true => RenderError::Write(error.into()),
@@ -62,7 +61,7 @@ pub(super) fn write(
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct Head<'a, C> {
     format: u32,
     mcptest: &'static str,
     verdict: Verdict,
@@ -76,8 +75,7 @@ struct Head<'a> {
     not_run: &'a [CaseId],
     broken_lines: Option<&'a BrokenLines>,
     shard: Option<&'a Shard>,
-    comparison: Option<()>,
-    trend: Option<()>,
+    comparison: Option<&'a C>,
 }
 
 /// A gate that the report has, in words.
