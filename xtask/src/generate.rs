@@ -120,16 +120,20 @@ fn command_line(program: &Path) -> Result<String> {
     Ok(page)
 }
 
-/// The names in the list of commands of the program itself.
+/// The names in the lists of commands, which come before everything else.
 fn commands(overview: &str) -> Vec<&str> {
+    let is_end = |line: &str| {
+        ["Topics", "Arguments", "Options", "Global options"]
+            .iter()
+            .any(|heading| line.starts_with(heading))
+    };
     overview
         .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+        .skip_while(|line| !line.starts_with("Usage:"))
+        .take_while(|line| !is_end(line))
         .filter_map(|line| line.strip_prefix("  "))
-        // Deeper lines continue a description.
-        .filter(|line| !line.starts_with(' '))
+        // Deeper lines continue a description; flags begin with a dash.
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()))
         .filter_map(|line| line.split_whitespace().next())
         .collect()
 }
@@ -182,7 +186,8 @@ mod tests {
 
     #[test]
     fn commands_are_read_off_the_help() {
-        let overview = "Test.\n\nUsage: x\n\nCommands:\n  run   Run\n        more words\n  mock  Mock\n\nOptions:\n  -h  Help\n";
+        let overview = "Test.\n\nUsage: x\n\nTest:\n  run   Run\n        more words\n\nServe:\n  \
+                        mock  Mock\n\nTopics:\n  gates  Gates\n\nOptions:\n  -h  Help\n";
         assert_eq!(commands(overview), ["run", "mock"]);
     }
 }

@@ -7,9 +7,11 @@ mod diff;
 mod doctor;
 mod explain;
 mod man;
+mod help;
 mod many;
 mod mock;
 mod mutate;
+mod overview;
 mod plan_runs;
 mod proxy;
 mod report;
@@ -21,7 +23,7 @@ mod tool_bench;
 mod trace;
 mod validate;
 
-use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use agents::{AgentsArgs, AgentsCheckArgs, AgentsCommand, AgentsListArgs, AgentsShowArgs};
 pub use cassette::{
@@ -33,9 +35,11 @@ pub use diff::{DiffArgs, DiffFormat};
 pub use doctor::{Deny, DoctorArgs, DoctorFormat};
 pub use explain::ExplainArgs;
 pub use man::ManArgs;
+pub use help::HelpArgs;
 pub use many::ManyArgs;
 pub use mock::MockArgs;
 pub use mutate::MutateArgs;
+pub use overview::{TOPICS, command_line, exit_codes};
 pub use plan_runs::PlanRunsArgs;
 pub use proxy::{DistractorsFrom, ProxyArgs};
 pub use report::{FailOnArg, MergeArgs, RenderArgs, ReportCommand, TrendArgs};
@@ -53,28 +57,18 @@ pub use trace::{
 };
 pub use validate::{Purpose, ValidateArgs};
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    everything passed
-  1    a test, gate or floor failed: the agent or the server fell short
-  2    could not run as asked: bad invocation, bad suite, server or provider unreachable, nothing selected
-  3    nothing failed, but something had no evidence
-  4    stopped by a spend or time cap
-  130  interrupted; what was finished is reported";
-
 /// The heading of flags that all commands have.
 const GLOBAL: &str = "Global options";
 
 /// Test MCP servers and the agents that use them.
 #[derive(Debug, Parser)]
-#[command(name = "mcptest", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "mcptest", version, disable_help_subcommand = true)]
 pub struct Cli {
-    /// Use colours: always, never, or only on a terminal.
-    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = GLOBAL)]
+    /// Use colours: `always`, `never`, or `auto`: only on a terminal.
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN",
+          hide_possible_values = true, hide_default_value = true, help_heading = GLOBAL)]
     pub color: Colour,
-    /// Show every run, and log messages to and from servers and providers, timings and retries on
-    /// standard error; `-vv` does not truncate them. MCPTEST_LOG selects parts:
-    /// `mcptest::wire=debug`.
+    /// Show every run and log messages; `-vv` in full; MCPTEST_LOG selects parts.
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub verbose: u8,
     /// Print only errors and the requested results.
@@ -82,6 +76,17 @@ pub struct Cli {
     pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the arguments of this process.
+    ///
+    /// # Errors
+    /// The help, the version, or an error in the arguments.
+    pub fn read() -> Result<Self, clap::Error> {
+        let matches = command_line().try_get_matches()?;
+        Self::from_arg_matches(&matches)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -97,9 +102,9 @@ pub enum Command {
     Run(RunArgs),
     /// Apply a suite's gates to recorded traces, without servers and models.
     Score(ScoreArgs),
-    /// Show the report of a finished, interrupted or killed run; compare and merge reports.
+    /// Show the report of a run, also of a killed one; compare and merge reports.
     Report(RenderArgs),
-    /// Convert, show, summarise and anonymise recorded traces; write a starter suite from them.
+    /// Convert, show, summarise and anonymise traces; write a suite from them.
     Trace(TraceCommandArgs),
     /// Change recorded traces slightly and check that the suite's gates notice.
     Mutate(MutateArgs),
@@ -129,34 +134,19 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the manual pages to a folder.
     Man(ManArgs),
+    /// Explain a topic, a gate or a command.
+    Help(HelpArgs),
 }
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
-    use mcptest_report::ExitCode;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_command_has_examples_and_help() {
-        for command in Cli::command().get_subcommands() {
-            assert!(command.get_about().is_some(), "{}", command.get_name());
-            let after = command
-                .get_after_help()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            assert!(
-                after.contains("Examples:"),
-                "{} has no examples",
-                command.get_name()
-            );
-        }
     }
 
     #[test]
@@ -177,14 +167,6 @@ mod tests {
             let id = argument.get_id().as_str();
             let conflicts = run::RESUME_CONFLICTS.contains(&id);
             assert_ne!(conflicts, allowed.contains(&id), "{id}");
-        }
-    }
-
-    #[test]
-    fn help_lists_the_exit_codes_of_the_one_table() {
-        for (code, meaning) in ExitCode::ALL {
-            let line = format!("  {:<3}  {meaning}", u8::from(code));
-            assert!(EXIT_CODES.contains(&line), "{line}");
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod catalogs;
 mod cli;
+mod columns;
 mod command;
 mod failure;
 mod files;
@@ -21,13 +22,12 @@ mod suites;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use mcptest_gate_api::GateInfo;
 
 /// Carries out the command of this process's arguments. Suites may use the given gates.
 #[must_use]
 pub fn main(gates: &'static [GateInfo]) -> ExitCode {
-    let code = match cli::Cli::try_parse() {
+    let code = match cli::Cli::read() {
         Ok(cli) => {
             mcptest_http::use_proxies(secrets::proxies());
             panics::guarded(|| command::dispatch(&cli, gates))
@@ -35,4 +35,16 @@ pub fn main(gates: &'static [GateInfo]) -> ExitCode {
         Err(usage) => command::print_usage(&usage),
     };
     ExitCode::from(u8::from(code))
+}
+
+/// Checks a command line, without the program's name, and carries nothing out.
+///
+/// # Errors
+/// The error that the program would print.
+pub fn check_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    let arguments = std::iter::once("mcptest").chain(arguments);
+    match cli::command_line().try_get_matches_from(arguments) {
+        Err(error) if error.use_stderr() => Err(error.to_string()),
+        _ => Ok(()),
+    }
 }

@@ -38,7 +38,7 @@ use crate::options::{LoadOptions, Purpose};
 use crate::suite::{NoEvidence, Suite};
 
 /// Roots of a direct tool test.
-const TOOL_ROOTS: [&str; 2] = ["result", "error"];
+pub(crate) const TOOL_ROOTS: [&str; 2] = ["result", "error"];
 const SCRIPTED: &str = "builtin/scripted";
 
 pub(crate) struct Checked {

@@ -24,6 +24,7 @@ mod server_file;
 pub mod state;
 mod state_file;
 pub mod suite;
+pub mod targets;
 pub mod template;
 mod tool_file;
 pub mod tool_names;

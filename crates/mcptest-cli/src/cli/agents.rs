@@ -32,12 +32,20 @@ pub enum AgentsCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest agents list
+  mcptest agents list --format json")]
 pub struct AgentsListArgs {
     #[command(flatten)]
     pub how: FormatArgs,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest agents show codex
+  mcptest agents show claude-code > agent.yml")]
 pub struct AgentsShowArgs {
     /// The preset's name.
     #[arg(value_name = "NAME")]
@@ -45,6 +53,10 @@ pub struct AgentsShowArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest agents check claude-code
+  mcptest agents check codex opencode --timeout 2m")]
 pub struct AgentsCheckArgs {
     /// The presets' names.
     #[arg(value_name = "NAME", required = true)]

@@ -5,24 +5,25 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::FormatArgs;
+use super::shared::RECORDING;
 
 /// Recording and replaying in `run`.
 #[derive(Debug, Args)]
+#[command(next_help_heading = RECORDING)]
 pub struct RecordingArgs {
-    /// Run live and record every run of every agent test in a cassette.
+    /// Run live, and record every run of every agent test in a cassette.
     #[arg(long, conflicts_with_all = ["live", "replay_only", "replay"])]
     pub record: bool,
     /// Run live even if there is a cassette.
     #[arg(long, conflicts_with_all = ["replay_only", "replay"])]
     pub live: bool,
-    /// Send no request to a paid model: a missing or stale cassette is an error.
+    /// Send no request to a paid model; a missing cassette is an error.
     #[arg(long)]
     pub replay_only: bool,
-    /// The side of the cassettes that is replayed; the other one is live. Overrides the suite. With
-    /// `both`, no server is started and no model is used.
-    #[arg(long, value_enum, value_name = "WHAT")]
+    /// The replayed side, the other one is live: `model`, `tools` or `both`.
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub replay: Option<WhatToReplay>,
-    /// The folder of the cassettes; overrides the suite. Default: `cassettes` beside each suite.
+    /// The folder of the cassettes; default: `cassettes` beside each suite.
     #[arg(long, value_name = "DIR")]
     pub cassettes: Option<PathBuf>,
 }
@@ -53,7 +54,7 @@ pub struct CassetteArgs {
 pub enum CassetteCommand {
     /// Show the contents of a cassette.
     Show(ShowArgs),
-    /// Check that cassettes load, are complete, contain no secrets, replay, and match their suite.
+    /// Check that cassettes load, replay, contain no secrets and match their suite.
     Verify(VerifyArgs),
     /// Remove cassettes that no test of a suite uses.
     Prune(PruneArgs),
@@ -64,6 +65,9 @@ pub enum CassetteCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest cassette show cassettes/mcptest.yml/weather.json --run 2")]
 pub struct ShowArgs {
     /// The cassette.
     #[arg(value_name = "FILE")]
@@ -74,8 +78,11 @@ pub struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest cassette verify --suite mcptest.yml      before a commit")]
 pub struct VerifyArgs {
-    /// Cassettes, or folders of them. Default: those of the suite, or the folder `cassettes`.
+    /// Cassettes, or folders; default: those of the suite, or `cassettes`.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Compare them with this suite: report stale and unused ones.
@@ -89,6 +96,9 @@ pub struct VerifyArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest cassette prune mcptest.yml --dry-run")]
 pub struct PruneArgs {
     /// The suite.
     #[arg(value_name = "SUITE")]
@@ -102,6 +112,9 @@ pub struct PruneArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest cassette merge monday.json tuesday.json --output week.json")]
 pub struct CassetteMergeArgs {
     /// The cassette whose runs come first.
     #[arg(value_name = "A")]
@@ -115,6 +128,9 @@ pub struct CassetteMergeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest cassette diff old.json new.json")]
 pub struct CassetteDiffArgs {
     /// The first cassette.
     #[arg(value_name = "A")]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::shared::http_header;
+use super::shared::{OUTPUT, http_header};
 use super::{HttpHeader, ServerTimeoutArgs};
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub struct DiffArgs {
     /// The suite that defines `server:NAME`.
     #[arg(long, value_name = "FILE")]
     pub suite: Option<PathBuf>,
-    /// A header for every address. Its value is never printed. Repeatable.
+    /// A header for every address, never printed; repeatable.
     #[arg(long, value_name = "NAME: VALUE", value_parser = http_header)]
     pub header: Vec<HttpHeader>,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub struct DiffArgs {
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = DiffFormat::Pretty, value_name = "FORMAT")]
+    #[arg(long, help_heading = OUTPUT, value_enum, default_value_t = DiffFormat::Pretty, value_name = "FORMAT")]
     pub format: DiffFormat,
 }
 

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::CatalogArgs;
+use super::shared::OUTPUT;
+
+const LINT: &str = "Lint";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -30,36 +33,33 @@ Examples:
 pub struct DoctorArgs {
     #[command(flatten)]
     pub catalog: CatalogArgs,
-    /// Size of the context window for percentages, in tokens.
+    /// Tokens of the context window, for percentages.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub context_window: u64,
-    /// Show the dollars that the tools cost with this model, such as gpt-4o. Repeatable. Default:
-    /// four models of the price table; `--format json` has all of them.
+    /// Show what the tools cost with this model; repeatable.
     #[arg(long, value_name = "MODEL")]
     pub model: Vec<String>,
-    /// Apply the rules DESC-001 to DESC-013, SCH-001 to SCH-004, TOOL-001 and TOOL-002 (see
-    /// `mcptest explain`).
-    #[arg(long)]
+    /// Apply the lint rules, which `mcptest explain` lists.
+    #[arg(long, help_heading = LINT)]
     pub lint_descriptions: bool,
-    /// Show every finding, in one line per tool and rule. By default, findings that few authors act
-    /// on are only counted, and SCH-001, SCH-002 and SCH-004 take one line per catalog.
-    #[arg(long)]
+    /// Show every finding, in one line per tool and rule.
+    #[arg(long, help_heading = LINT)]
     pub all: bool,
-    /// Show only the findings of this rule, all of them. Repeatable.
-    #[arg(long, value_name = "ID")]
+    /// Show only the findings of this rule; repeatable.
+    #[arg(long, value_name = "ID", help_heading = LINT)]
     pub rule: Vec<String>,
     /// Fail for findings of this severity, too.
-    #[arg(long, value_enum, value_name = "SEVERITY")]
+    #[arg(long, value_enum, value_name = "SEVERITY", help_heading = LINT)]
     pub deny: Option<Deny>,
-    /// A YAML file of accepted findings, each with a reason. Default: mcptest-lint.yml, if it
-    /// exists.
-    #[arg(long, value_name = "FILE")]
+    /// Accepted findings with reasons; default: mcptest-lint.yml.
+    #[arg(long, value_name = "FILE", help_heading = LINT)]
     pub waivers: Option<PathBuf>,
-    /// Write the catalog with all safe fixes to a file, and print a diff. Needs one catalog.
-    #[arg(long, value_name = "FILE")]
+    /// Write the catalog with all safe fixes, and print a diff.
+    #[arg(long, value_name = "FILE", help_heading = LINT)]
     pub fix: Option<PathBuf>,
-    /// Output format. `sarif` and `github` contain only the lint findings.
-    #[arg(long, value_enum, default_value_t = DoctorFormat::Pretty, value_name = "FORMAT")]
+    /// Output format: `pretty`, `json`, `sarif`, `github` or `markdown`.
+    #[arg(long, help_heading = OUTPUT, value_enum, default_value_t = DoctorFormat::Pretty,
+          value_name = "FORMAT", hide_default_value = true, hide_possible_values = true)]
     pub format: DoctorFormat,
 }
 

@@ -6,6 +6,13 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Faults: `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>`, `reply-after-cancel:<ms>`. The flag
+overrides the manifest. The address of --http is printed on standard error; its path is /mcp.
+
+Presets: `tidy`, a help desk with clear and strict tools; `smelly`, the same with vague descriptions
+and loose schemas; `overloaded`, several hundred tools; `hostile`, terminal escapes, markup and
+instructions in all strings.
+
 Examples:
   mcptest mock --tools-from servers/weather.yml     a manifest with responses
   mcptest mock --tools-from captured-tools.json     a captured tools/list response; calls are echoed
@@ -16,18 +23,21 @@ pub struct MockArgs {
     /// A manifest (`mock_server:`), or a captured `tools/list` response as JSON.
     #[arg(long, value_name = "FILE")]
     pub tools_from: Option<PathBuf>,
-    /// A bundled catalog instead of a file.
-    #[arg(long, value_name = "NAME", conflicts_with = "tools_from")]
+    /// A bundled catalog instead of a file: `tidy`, `smelly`, …; see below.
+    #[arg(
+        long,
+        value_name = "NAME",
+        hide_possible_values = true,
+        conflicts_with = "tools_from"
+    )]
     pub preset: Option<MockPreset>,
-    /// Fault of every call; overrides the manifest: `none`, `hang`, `wedged`,
-    /// `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
+    /// Fault of every call: `none`, `hang`, `slow:<ms>`, …; see below.
     #[arg(long, value_name = "KIND")]
     pub fault: Option<mcptest_mock::MockFault>,
-    /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, instead of standard input and
-    /// output. 0 chooses a free port; the address is printed on standard error.
+    /// Serve streamable HTTP on this port of 127.0.0.1; 0 chooses a free one.
     #[arg(long, value_name = "PORT")]
     pub http: Option<u16>,
-    /// Write every message that clients send to this file, as JSON Lines.
+    /// Write every message of clients to this file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::shared::TRACES;
 use super::{FilterArgs, FormatArgs, TraceArgs};
 
 #[derive(Debug, Args)]
@@ -19,12 +20,11 @@ Examples:
 pub struct MutateArgs {
     #[command(flatten)]
     pub traces: TraceArgs,
-    /// Format of all trace files, instead of the one that each file shows: `native`, `openai-chat`,
-    /// `otel`, … (see `docs/reference/trace-formats.md`).
-    #[arg(long, value_name = "NAME", conflicts_with = "map")]
+    /// Format of all trace files; default: detected; see `mcptest help traces`.
+    #[arg(long, help_heading = TRACES, value_name = "NAME", conflicts_with = "map")]
     pub trace_format: Option<String>,
-    /// A file that describes a home-made format of all trace files by JSON pointers.
-    #[arg(long, value_name = "FILE")]
+    /// A file that describes a home-made format by JSON pointers.
+    #[arg(long, help_heading = TRACES, value_name = "FILE")]
     pub map: Option<PathBuf>,
     /// Exit with 1 if a test kills fewer than this percent of its mutants.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(0..=100))]

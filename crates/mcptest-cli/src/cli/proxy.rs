@@ -9,6 +9,10 @@ use super::shared::{http_header, http_url};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Faults: `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>`, `reply-after-cancel:<ms>`. Messages
+other than calls are relayed unchanged. The file of --distractors has the contents of a
+`distractors:` block. With --url, the client still uses stdio.
+
 Examples:
   # as the server command of any agent:
   mcptest proxy --server files --record run.json -- npx -y some-server
@@ -21,12 +25,10 @@ Examples:
   # eight additional tools that the server does not have:
   mcptest proxy --distractors 8 --server files --record run.json -- some-server")]
 pub struct ProxyArgs {
-    /// File for the recorded calls, as a trace. It is complete at any moment, even if the proxy is
-    /// killed.
+    /// File for the recorded calls, as a trace; complete at any moment.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Fault of calls: `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>` or
-    /// `reply-after-cancel:<ms>`. Other messages are relayed unchanged.
+    /// Fault of calls: `none`, `hang`, `slow:<ms>`, …; see below.
     #[arg(
         long,
         value_name = "KIND",
@@ -34,15 +36,13 @@ pub struct ProxyArgs {
         hide_default_value = true
     )]
     pub fault: mcptest_proxy::ProxyFault,
-    /// Apply the fault only to calls of this tool. Repeatable.
+    /// Apply the fault only to calls of this tool; repeatable.
     #[arg(long, value_name = "TOOL")]
     pub fault_tool: Vec<String>,
-    /// Add tools to the lists that the server does not have, and refuse calls to them: this number
-    /// of bundled tools, or those of a file with the contents of a `distractors:` block.
+    /// Add this number of bundled tools, or those of a file.
     #[arg(long, value_name = "N|FILE")]
     pub distractors: Option<DistractorsFrom>,
-    /// Seed for the choice of distractors and the order of tools; overrides the file. Default: a
-    /// seed derived from `--test`.
+    /// Seed for distractors and their order; default: from `--test`.
     #[arg(long, value_name = "N", requires = "distractors")]
     pub seed: Option<u64>,
     /// The name of the server in the trace.
@@ -51,18 +51,17 @@ pub struct ProxyArgs {
     /// The test that the trace belongs to.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
-    /// The number of the run in the trace, from 1. Each run has its own distractors.
+    /// The number of the run in the trace, from 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
     /// Connect to a server of a running test, whose run listens on this socket. `mcptest run` gives
     /// agents this command; it is of no other use.
     #[arg(long, value_name = "SOCKET", hide = true, requires = "server", conflicts_with_all = ["command", "url", "record", "distractors"])]
     pub connect: Option<PathBuf>,
-    /// The address of a server over streamable HTTP, instead of a command. The client still uses
-    /// stdio.
+    /// The address of a server over streamable HTTP, instead of a command.
     #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present_any = ["command", "connect"])]
     pub url: Option<String>,
-    /// A header for `--url`. Its value is never recorded or printed. Repeatable.
+    /// A header for `--url`, never recorded or printed; repeatable.
     #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
     pub header: Vec<HttpHeader>,
     /// The server's program and its arguments, after `--`.

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::ReportArgs;
+use super::shared::OUTPUT;
+
+const COMPARISON: &str = "Comparison";
 
 #[derive(Debug, Args)]
 #[command(
@@ -15,47 +18,52 @@ use super::ReportArgs;
 was killed. `--reporter json` gives the bytes that `run` wrote.
 
 With --compare, the exit code is 1 if a test regressed (it passed in the baseline and fails now), 3
-if a result was lost (it passed, and could not be judged now), and 0 otherwise; see --fail-on.
+if a result was lost (it passed, and could not be judged now), and 0 otherwise; see --fail-on. Of
+several baselines, the first is compared test by test; statistics use the runs of all.
+
+A comparison fails on a regression; with `--fail-on flip` also on a lost result, with `significant`
+on a rate that is significantly worse (adjusted for the number of rates), with `any` on each of these.
 Without --compare, the exit code is 0, whatever the verdict.
 
 Examples:
   mcptest report                                                 the last run in this folder
-  mcptest report --list                                          all runs of the history; also as JSON
+  mcptest report --list                                          all runs of the history
   mcptest report 20261117T183012Z-3fa9                           one run of the history
   mcptest report report.json                                     a JSON report
   mcptest report report.json --reporter junit=report.xml --reporter markdown
   mcptest report current.json --compare baseline.json            changes and regressions
   mcptest report current.json --compare baseline.json --reporter pr
   mcptest report current.json --compare monday.json tuesday.json --fail-on significant
-  mcptest report --serve                                         the last run, as a page in a browser
+  mcptest report --serve                                         the last run, as a page
   mcptest report trend                                           figures of all runs over time
   mcptest report merge shard-*.json --output report.json"
 )]
 pub struct RenderArgs {
-    /// A JSON report (`-` is standard input), or the id of a run in the history. Default: the last
-    /// run.
+    /// A JSON report, `-`, or the id of a run in the history; default: the last run.
     #[arg(value_name = "CURRENT")]
     pub current: Option<PathBuf>,
     /// List the runs of the history, the newest first.
     #[arg(long, conflicts_with_all = ["current", "compare"])]
     pub list: bool,
-    /// An earlier JSON report, or the id of a run in the history, to compare with. Of several, the
-    /// first is compared test by test, and the runs of all are taken together for statistics.
-    #[arg(long, value_name = "BASELINE", num_args = 1..)]
+    /// Earlier JSON reports, or ids of runs in the history, to compare with.
+    #[arg(long, help_heading = COMPARISON, value_name = "BASELINE", num_args = 1..)]
     pub compare: Vec<PathBuf>,
-    /// The changes for which a comparison fails with exit code 1.
+    /// Fail on: `regression` (default), `flip`, `significant` or `any`.
     #[arg(
         long,
+        help_heading = COMPARISON,
         value_enum,
         default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true,
         value_name = "CHANGE",
         requires = "compare"
     )]
     pub fail_on: FailOnArg,
-    /// Serve the page of the `html` reporter until Ctrl-C, on 127.0.0.1 and this port (default: a
-    /// free one). A run that is not finished is followed.
+    /// Serve the report as a page on this port of 127.0.0.1, or a free one.
     #[arg(
         long,
+        help_heading = OUTPUT,
         value_name = "PORT",
         num_args = 0..=1,
         require_equals = true,
@@ -85,7 +93,7 @@ pub enum FailOnArg {
 
 #[derive(Debug, Subcommand)]
 pub enum ReportCommand {
-    /// Merge the JSON reports of shards or of different suites, or the partial results of `score`.
+    /// Merge the reports of shards or suites, or the partial results of `score`.
     Merge(MergeArgs),
     /// Show figures over time, and the tests that change their verdict.
     Trend(TrendArgs),
@@ -103,7 +111,7 @@ Examples:
   mcptest report trend monday.json tuesday.json wednesday.json
   mcptest report trend nightly/*.json --reporter html=trend.html")]
 pub struct TrendArgs {
-    /// JSON reports, or ids of runs in the history, the oldest first. Default: the history.
+    /// JSON reports, or ids of runs, the oldest first; default: the history.
     #[arg(value_name = "REPORT")]
     pub reports: Vec<PathBuf>,
     /// Only the newest reports, this number of them.
@@ -133,7 +141,7 @@ pub struct MergeArgs {
     /// The JSON reports, or the partial results.
     #[arg(value_name = "REPORT", required = true)]
     pub reports: Vec<PathBuf>,
-    /// File for the merged JSON report. Default: standard output.
+    /// File for the merged JSON report; default: standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use mcptest_catalog::prices::Usd;
 
-use super::shared::duration;
+use super::shared::{EXECUTION, HISTORY, OUTPUT, RECORDING, SELECTION, duration};
 use super::{FilterArgs, ManyArgs, RecordingArgs, ReportArgs};
 
 #[derive(Debug, Args)]
@@ -29,36 +29,37 @@ Examples:
   mcptest run suite.yml --ui                     follow the run in a browser
   mcptest run suite.yml --max-usd 2.50 --max-duration 10m
   mcptest run suite.yml --no-judges              skip assertions that ask a model
-  mcptest run --resume                           continue the last run, which was interrupted or killed")]
+  mcptest run --resume                           continue the last run, also a killed one")]
 pub struct RunArgs {
-    /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
+    /// Suite files or folders; default: mcptest.yaml, then mcptest.yml.
     #[arg(value_name = "SUITE")]
     pub suites: Vec<PathBuf>,
     /// A suite file; the same as SUITE.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SELECTION)]
     pub config: Vec<PathBuf>,
-    /// Run all agent tests with this model instead of their own. Repeatable.
-    #[arg(long, value_name = "ID")]
+    /// Model of all agent tests, instead of their own; repeatable.
+    #[arg(long, value_name = "ID", help_heading = EXECUTION)]
     pub model: Vec<String>,
-    /// Timeout for each server call; overrides the suite: `5s`, `500ms`, `2m`.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    /// Timeout for each server call; overrides the suite: `5s`, `2m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = EXECUTION)]
     pub timeout: Option<Duration>,
     /// Number of concurrent runs; overrides the suite.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short, long, value_name = "N", help_heading = EXECUTION,
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
     /// Rewrite snapshots that differ and list unused ones.
-    #[arg(long)]
+    #[arg(long, help_heading = RECORDING)]
     pub update_snapshots: bool,
-    /// Allow `--update-snapshots` where the environment variable CI is set.
-    #[arg(long, requires = "update_snapshots")]
+    /// Allow `--update-snapshots` where the variable CI is set.
+    #[arg(long, requires = "update_snapshots", help_heading = RECORDING)]
     pub allow_ci_updates: bool,
     /// Write the traces of all runs to a file, as JSON Lines.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub traces: Option<PathBuf>,
     #[command(flatten)]
     pub budget: BudgetArgs,
     /// Skip assertions with `llm-judge` and `llm-jury`.
-    #[arg(long)]
+    #[arg(long, help_heading = EXECUTION)]
     pub no_judges: bool,
     #[command(flatten)]
     pub recording: RecordingArgs,
@@ -69,12 +70,12 @@ pub struct RunArgs {
     #[command(flatten)]
     pub history: HistoryArgs,
     /// Treat warnings about the suite as errors.
-    #[arg(long)]
+    #[arg(long, help_heading = EXECUTION)]
     pub deny_warnings: bool,
-    /// Serve the page of the `html` reporter while the run lasts, on 127.0.0.1 and this port
-    /// (default: a free one). The address is printed.
+    /// Show the run as a page on this port of 127.0.0.1, or on a free one.
     #[arg(
         long,
+        help_heading = OUTPUT,
         value_name = "PORT",
         num_args = 0..=1,
         require_equals = true,
@@ -115,13 +116,12 @@ pub const RESUME_CONFLICTS: [&str; 23] = [
 
 /// The log of a run in the history.
 #[derive(Debug, Args)]
+#[command(next_help_heading = HISTORY)]
 pub struct HistoryArgs {
     /// Keep no log of this run in `.mcptest/history`.
     #[arg(long)]
     pub no_history: bool,
-    /// Continue a run of the history that was interrupted or killed: the last one, or the one with
-    /// this id (see `mcptest report --list`). Finished runs are not repeated. Suites and settings
-    /// come from the log; if a suite has changed since, the run is refused.
+    /// Continue an interrupted or killed run: the last one, or the one with this id.
     #[arg(
         long,
         value_name = "ID",
@@ -134,11 +134,12 @@ pub struct HistoryArgs {
 
 /// Limits on the cost of an invocation; they apply in addition to those of the suites.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
 pub struct BudgetArgs {
     /// Maximum cost of all suites together, in US dollars: `2.50`.
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub max_usd: Option<Usd>,
-    /// Maximum number of tokens that models read and write, in all suites together.
+    /// Maximum number of tokens of all suites together, read and written.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
     /// Maximum duration of all suites together: `90s`, `10m`.

@@ -9,8 +9,9 @@ Examples:
   # first line of a suite, for editors that use yaml-language-server:
   # yaml-language-server: $schema=./mcptest.schema.json")]
 pub struct SchemaArgs {
-    /// The kind of file.
-    #[arg(value_enum, default_value_t = SchemaOf::Suite, value_name = "WHAT")]
+    /// `suite` (default), `mock`, `report`, `comparison`, `trend`, `tool-bench` or `trace`.
+    #[arg(value_enum, default_value_t = SchemaOf::Suite, value_name = "WHAT",
+          hide_default_value = true, hide_possible_values = true)]
     pub of: SchemaOf,
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use mcptest_runner::PartOf;
 
+use super::shared::{EXECUTION, OUTPUT, TRACES};
 use super::{FilterArgs, ReportArgs, TraceArgs, TraceFormatArgs};
 
 #[derive(Debug, Args)]
@@ -34,36 +35,33 @@ Examples:
 pub struct ScoreArgs {
     #[command(flatten)]
     pub traces: TraceArgs,
-    /// Skip assertions with `llm-judge` and `llm-jury`, even if the traces contain judgements.
-    #[arg(long)]
+    /// Skip assertions with `llm-judge` and `llm-jury`.
+    #[arg(long, help_heading = EXECUTION)]
     pub no_judges: bool,
     #[command(flatten)]
     pub format: TraceFormatArgs,
-    /// Write a row for each trace to this file while traces are scored: one JSON object per line.
-    #[arg(long, value_name = "FILE", conflicts_with = "partial")]
+    /// Write a row for each trace to this file, as JSON Lines.
+    #[arg(long, help_heading = OUTPUT, value_name = "FILE", conflicts_with = "partial")]
     pub out: Option<PathBuf>,
     /// Treat a broken line in a trace file as an error.
-    #[arg(long)]
+    #[arg(long, help_heading = TRACES)]
     pub strict: bool,
-    /// Leave out the rows of runs: the report has totals, and its size does not depend on their
-    /// number.
-    #[arg(long)]
+    /// Leave out the rows of runs: the report has totals.
+    #[arg(long, help_heading = OUTPUT)]
     pub summary: bool,
-    /// Write a partial result to this file (`-`: standard output) instead of a report, for `mcptest
-    /// report merge`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["reporter", "summary", "no_timing"])]
+    /// Write a partial result for `mcptest report merge`, not a report.
+    #[arg(long, help_heading = OUTPUT, value_name = "FILE", conflicts_with_all = ["reporter", "summary", "no_timing"])]
     pub partial: Option<PathBuf>,
-    /// The place of the partial result among all of them, where neither `run` numbers nor the names
-    /// of the trace files show it.
-    #[arg(long, value_name = "I/N", value_parser = part_of, requires = "partial")]
+    /// The place of the partial result, where traces do not show it.
+    #[arg(long, help_heading = OUTPUT, value_name = "I/N", value_parser = part_of, requires = "partial")]
     pub part: Option<PartOf>,
-    /// Number of threads. The result does not depend on it. Default: one for each core.
-    #[arg(long, value_name = "N", visible_alias = "jobs")]
+    /// Number of threads; default: one for each core.
+    #[arg(long, help_heading = EXECUTION, value_name = "N", visible_alias = "jobs")]
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub filter: FilterArgs,
     /// Treat warnings about the suite as errors.
-    #[arg(long)]
+    #[arg(long, help_heading = EXECUTION)]
     pub deny_warnings: bool,
     #[command(flatten)]
     pub report: ReportArgs,

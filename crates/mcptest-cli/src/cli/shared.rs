@@ -4,39 +4,38 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use mcptest_report::REPORTERS;
 use mcptest_runner::Filter;
 use mcptest_suite::{DurationError, parse_duration};
 
+// Headings of flags, by purpose: the same for every command.
+pub(super) const SELECTION: &str = "Selection of tests";
+pub(super) const EXECUTION: &str = "Execution";
+pub(super) const RECORDING: &str = "Recordings and snapshots";
+pub(super) const HISTORY: &str = "History";
+pub(super) const OUTPUT: &str = "Output";
+pub(super) const SERVERS: &str = "Servers and catalogs";
+pub(super) const TRACES: &str = "Traces";
+
 /// The reporters. `run`, `score` and `report` share them.
 #[derive(Debug, Args)]
+#[command(next_help_heading = OUTPUT)]
 pub struct ReportArgs {
-    #[arg(long, value_name = "NAME[=FILE]", help = reporter_help())]
+    /// Report format; repeatable; see `mcptest help reporters`.
+    #[arg(long, value_name = "NAME[=FILE]")]
     pub reporter: Vec<String>,
     /// Omit times from the report, so that equal runs give equal bytes.
     #[arg(long)]
     pub no_timing: bool,
 }
 
-/// The help text with the names of all reporters.
-fn reporter_help() -> String {
-    let names: Vec<String> = REPORTERS
-        .iter()
-        .map(|(name, ..)| format!("`{name}`"))
-        .collect();
-    format!(
-        "Output format: {}; with a file to write to a file (`json=report.json`). Repeatable. Default: `pretty`",
-        names.join(", ")
-    )
-}
-
 /// Selection of tests by name and tag. `run` and `score` share it.
 #[derive(Debug, Args)]
+#[command(next_help_heading = SELECTION)]
 pub struct FilterArgs {
-    /// Only tests whose name contains this string. Repeatable.
+    /// Only tests whose name contains this string; repeatable.
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
-    /// Only tests with this tag. Repeatable.
+    /// Only tests with this tag; repeatable.
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
 }
@@ -52,12 +51,12 @@ impl From<&FilterArgs> for Filter {
 
 /// Recorded traces and the suite that judges them. `score` and `mutate` share them.
 #[derive(Debug, Args)]
+#[command(next_help_heading = TRACES)]
 pub struct TraceArgs {
     /// The suite whose gates apply.
-    #[arg(value_name = "SUITE")]
+    #[arg(value_name = "SUITE", help_heading = None)]
     pub suite: PathBuf,
-    /// Recorded traces: files, folders, quoted patterns such as `'runs/**/*.jsonl'`, or `-` for
-    /// standard input; `.gz` and `.zst` too.
+    /// Files, folders, patterns (`'runs/**/*.jsonl'`), or `-`: standard input.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     pub trace: Vec<PathBuf>,
     /// Treat all traces as runs of this test.
@@ -67,9 +66,9 @@ pub struct TraceArgs {
 
 /// The format of trace files.
 #[derive(Debug, Args)]
+#[command(next_help_heading = TRACES)]
 pub struct TraceFormatArgs {
-    /// Format of all trace files, instead of the one that each file shows: `native`, `openai-chat`,
-    /// `otel`, … (see `docs/reference/trace-formats.md`).
+    /// Format of all files; default: detected; see `mcptest help traces`.
     #[arg(
         long,
         alias = "trace-format",
@@ -77,13 +76,14 @@ pub struct TraceFormatArgs {
         conflicts_with = "map"
     )]
     pub format: Option<String>,
-    /// A file that describes a home-made format of all trace files by JSON pointers.
+    /// A file that describes a home-made format by JSON pointers.
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
 }
 
 /// The output format. Commands with other formats have a list of their own.
 #[derive(Debug, Args)]
+#[command(next_help_heading = OUTPUT)]
 pub struct FormatArgs {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
@@ -98,21 +98,21 @@ pub enum Format {
 
 /// The sources of tool catalogs, the same for every command that reads them.
 #[derive(Debug, Args)]
+#[command(next_help_heading = SERVERS)]
 pub struct CatalogArgs {
-    /// A mock manifest, or a captured `tools/list` response as JSON. Repeatable.
+    /// A mock manifest, or a `tools/list` response as JSON; repeatable.
     #[arg(long, value_name = "FILE")]
     pub tools_from: Vec<PathBuf>,
     /// A suite whose servers are started.
     #[arg(long, value_name = "FILE")]
     pub suite: Option<PathBuf>,
-    /// Only this server of the suite, which is mcptest.yaml or mcptest.yml if none is named.
-    /// Repeatable. Default: all servers.
+    /// Only this server of the suite (default: mcptest.yml); repeatable.
     #[arg(long, value_name = "NAME")]
     pub server: Vec<String>,
-    /// The address of a server over streamable HTTP. Repeatable.
+    /// The address of a server over streamable HTTP; repeatable.
     #[arg(long, value_name = "URL", value_parser = http_url)]
     pub url: Vec<String>,
-    /// A header for every `--url`. Its value is never printed. Repeatable.
+    /// A header for every `--url`, never printed; repeatable.
     #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
     pub header: Vec<HttpHeader>,
     /// A server to start, with its arguments.
@@ -124,8 +124,9 @@ pub struct CatalogArgs {
 
 /// The timeout for a server.
 #[derive(Debug, Args)]
+#[command(next_help_heading = SERVERS)]
 pub struct ServerTimeoutArgs {
-    /// Timeout for the start of a server and for each response: `5s`, `500ms`, `2m`.
+    /// Timeout for a server's start and each response: `5s`, `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use mcptest_numbers::percent::Rate;
 
+use super::shared::OUTPUT;
 use super::{CatalogArgs, FormatArgs};
 
 #[derive(Debug, Args)]
@@ -42,16 +43,14 @@ pub struct ToolBenchRunArgs {
     pub spec: PathBuf,
     #[command(flatten)]
     pub catalog: CatalogArgs,
-    /// Exit with 1 if the largest drop in accuracy is below this fraction, 0 to 1: the descriptions
-    /// do not matter for the choice.
+    /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1.
     #[arg(long, value_name = "FRACTION", value_parser = rate)]
     pub min_drop: Option<Rate>,
-    /// In addition to the spec's mutations, try all: each description blanked, made generic, cut in
-    /// half, and without each of its words.
+    /// Also try every mutation of every description.
     #[arg(long)]
     pub all_mutations: bool,
     /// The same as `--format json`.
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     #[command(flatten)]
     pub how: FormatArgs,

@@ -35,13 +35,17 @@ pub enum TraceCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest trace convert session.jsonl --out native.jsonl
+  mcptest trace convert native.jsonl --to otlp --out spans.jsonl")]
 pub struct ConvertArgs {
     #[command(flatten)]
     pub input: TraceInputArgs,
     /// The format to write.
     #[arg(long, value_enum, default_value_t = ConvertTo::Native, value_name = "FORMAT")]
     pub to: ConvertTo,
-    /// File to write. Default: standard output.
+    /// File to write; default: standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -55,6 +59,10 @@ pub enum ConvertTo {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest trace show session.jsonl
+  mcptest trace show traces.jsonl --test weather --run 2 --full")]
 pub struct TraceShowArgs {
     #[command(flatten)]
     pub input: TraceInputArgs,
@@ -70,6 +78,10 @@ pub struct TraceShowArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest trace stats traces/
+  mcptest trace stats traces/ --json")]
 pub struct StatsArgs {
     #[command(flatten)]
     pub input: TraceInputArgs,
@@ -79,26 +91,33 @@ pub struct StatsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest trace infer good-runs.jsonl --out mcptest.yml")]
 pub struct InferArgs {
     #[command(flatten)]
     pub input: TraceInputArgs,
-    /// The percent of a test's traces that must use a capability.
+    /// Percent of a test's traces that must use a capability.
     #[arg(long, value_name = "PERCENT", default_value_t = 80,
           value_parser = clap::value_parser!(u64).range(1..=100))]
     pub min_support: u64,
-    /// File to write. Default: standard output.
+    /// File to write; default: standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest trace anonymise traces.jsonl --out shared.jsonl
+  mcptest trace anonymise traces.jsonl --key employee --out shared.jsonl")]
 pub struct AnonymiseArgs {
     #[command(flatten)]
     pub input: TraceInputArgs,
-    /// A further key whose values are personal. Repeatable.
+    /// A further key whose values are personal; repeatable.
     #[arg(long, value_name = "NAME")]
     pub key: Vec<String>,
-    /// File to write. Default: standard output.
+    /// File to write; default: standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -106,8 +125,7 @@ pub struct AnonymiseArgs {
 /// The traces to read.
 #[derive(Debug, Args)]
 pub struct TraceInputArgs {
-    /// Traces: files, folders, quoted patterns such as `'runs/**/*.jsonl'`, or `-` for standard
-    /// input; `.gz` and `.zst` too.
+    /// Files, folders, patterns (`'runs/**/*.jsonl'`), or `-`: standard input.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]

@@ -8,6 +8,7 @@ use mcptest_yaml::suggest;
 use serde_json::{Value, json};
 
 use crate::cli::{ExplainArgs, Format};
+use crate::columns::wrapped;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -67,23 +68,6 @@ fn page(rule: &Rule) -> String {
         example(rule.bad),
         example(rule.good),
     )
-}
-
-/// Lines of at most 100 characters.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let Some(line) = lines.last_mut() else { break };
-        if !line.is_empty() && line.chars().count() + word.chars().count() + 1 > 100 {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
 }
 
 fn as_json(rule: &Rule) -> Value {

@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod man;
+mod help;
 mod mock;
 mod mutate;
 mod plan_runs;
@@ -54,6 +55,7 @@ pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
         Command::Cassette(args) => cassette::cassette(args, gates, &output),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
         Command::Man(args) => man::man(args, &output),
+        Command::Help(args) => help::help(args, gates, &output),
     };
     finish(outcome, &output)
 }
