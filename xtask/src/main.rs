@@ -21,10 +21,12 @@ mod lint_sample;
 mod modules;
 mod narrative;
 mod page;
+mod pictures;
 mod properties;
 mod public_traces;
 mod python;
 mod schema_table;
+mod site;
 mod words;
 mod workspace;
 
@@ -47,6 +49,9 @@ Commands:
                             mutated fixtures through every reader of trace formats, 100000 unless N is given
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
+  site                      build the documentation in target/site, and check the links of its pages (mdbook is
+                            used, or installed from PyPI)
+  pictures                  pictures of the terminal for the documentation: docs/images/*.svg
   screenshots               the pictures of the html report in docs/images (npm and Chromium are needed)
   fixtures [NAME]           run agents and SDKs offline, check that their logs read as our proxy recorded them, and write
                             the fixtures of the readers; with a name, those of one producer
@@ -104,6 +109,8 @@ fn main() -> ExitCode {
         },
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
+        ["site"] => site::run().map(|()| true),
+        ["pictures"] => pictures::run().map(|()| true),
         ["screenshots"] => e2e::html::screenshots(),
         ["fixtures"] => e2e::producers::write_fixtures(None),
         ["fixtures", name] => e2e::producers::write_fixtures(Some(name)),

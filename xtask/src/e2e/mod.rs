@@ -27,6 +27,7 @@ mod small_model;
 mod stand_ins;
 mod suites;
 mod tool_tests;
+mod tutorials;
 
 use anyhow::Result;
 
@@ -43,6 +44,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     };
     suites::run(&lab, &mut checks);
     tool_tests::run(&lab, &mut checks);
+    tutorials::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
     sdk_clients::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);

@@ -5,6 +5,10 @@
 //! - a `console` block is run: `$ mcptest …` in the workspace's root, with `< FILE` for standard
 //!   input and `# exit N` for a code other than 0. Below it is the output, standard error
 //!   first. `[..]` in a line matches any characters, and a line `...` any lines;
+//! - a block with `file=PATH` behind its language is a file. The commands of a page with such
+//!   blocks are run in a fresh folder, which has the files of the blocks above them. A page with
+//!   `<!-- plays: fastmcp -->` is played only if MCPTEST_FASTMCP_BIN names a folder with a
+//!   `python3` that has FastMCP, as `cargo xtask e2e tutorials` does;
 //! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, a
 //!   benchmark spec, a map of a trace format, the fields of an agent test, or entries of `tools:`.
 //!   A `yaml,bad` block must be refused;
@@ -13,6 +17,8 @@
 //! - between `<!-- generated: NAME -->` and `<!-- /generated -->` stands what [`generate`] makes of
 //!   the name;
 //! - a link to another file leads somewhere.
+//!
+//! [`site`](crate::site) has the checks of the pages as a whole.
 //!
 //! `UPDATE_GOLDEN=1` updates output and generated parts.
 
@@ -27,10 +33,10 @@ use mcptest_suite::{LoadOptions, Purpose};
 use mcptest_yaml::{Document, DocumentLimits};
 use serde_json::{Value, json};
 
-use crate::support::{files, mcptest, ran, root};
+use crate::support::{files, folder, mcptest, ran, root};
 
 /// Pages with their path, as messages show it, and their text.
-fn pages() -> Vec<(PathBuf, String, String)> {
+pub fn pages() -> Vec<(PathBuf, String, String)> {
     let root = root();
     let mut paths = files(&root.join("docs"), "md");
     paths.extend(Some(root.join("README.md")).filter(|readme| readme.is_file()));
@@ -45,15 +51,28 @@ fn pages() -> Vec<(PathBuf, String, String)> {
 }
 
 /// A fenced block.
-struct Block {
+pub struct Block {
     /// The words behind the fence.
-    info: String,
+    pub info: String,
     /// Page and line, for messages.
-    place: String,
-    text: String,
+    pub place: String,
+    pub text: String,
 }
 
-fn blocks(name: &str, page: &str) -> Vec<Block> {
+impl Block {
+    pub fn language(&self) -> &str {
+        self.info.split([',', ' ']).next().unwrap_or_default()
+    }
+
+    /// The path of a block that is a file.
+    pub fn file(&self) -> Option<&str> {
+        self.info
+            .split(' ')
+            .find_map(|word| word.strip_prefix("file="))
+    }
+}
+
+pub fn blocks(name: &str, page: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut open = false;
     for (index, line) in page.lines().enumerate() {
@@ -80,12 +99,12 @@ fn blocks(name: &str, page: &str) -> Vec<Block> {
 }
 
 /// The blocks of a language, from all pages.
-fn blocks_of(language: &str) -> Vec<Block> {
+pub fn blocks_of(language: &str) -> Vec<Block> {
     let mut found: Vec<Block> = pages()
         .iter()
         .flat_map(|(_, name, page)| blocks(name, page))
         .collect();
-    found.retain(|block| block.info.split(',').next() == Some(language));
+    found.retain(|block| block.language() == language);
     found
 }
 
@@ -116,6 +135,19 @@ fn commands_do_what_the_pages_show() {
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut commands = 0;
     for (path, name, page) in pages() {
+        if page.contains(PLAYS_FASTMCP) && fastmcp().is_none() {
+            continue;
+        }
+        let files: Vec<Block> = blocks(&name, &page);
+        let mut files = files
+            .iter()
+            .filter(|block| block.file().is_some())
+            .peekable();
+        // A page with files starts in an empty folder.
+        let scratch = files.peek().map(|_| folder(&[]));
+        let dir = scratch
+            .as_ref()
+            .map_or_else(root, |dir| dir.path().to_owned());
         let mut wanted = String::new();
         let mut lines = page.lines().enumerate().peekable();
         let mut in_console = false;
@@ -124,6 +156,9 @@ fn commands_do_what_the_pages_show() {
             wanted.push('\n');
             if line.starts_with("```") {
                 in_console = line == "```console";
+                if line.contains(" file=") {
+                    write_file(&dir, files.next().unwrap());
+                }
                 continue;
             }
             let Some(command) = line.strip_prefix("$ ").filter(|_| in_console) else {
@@ -136,7 +171,7 @@ fn commands_do_what_the_pages_show() {
             {
                 shown.push(line);
             }
-            let output = run_command(command, &format!("{name}:{}", index + 1));
+            let output = run_command(command, &dir, &format!("{name}:{}", index + 1));
             let output: Vec<&str> = output.trim_end().lines().collect();
             let kept = if fits(&shown, &output) {
                 &shown
@@ -156,8 +191,22 @@ fn commands_do_what_the_pages_show() {
     assert!(commands > 10, "{commands} commands");
 }
 
+/// The mark of a page whose commands need FastMCP.
+const PLAYS_FASTMCP: &str = "<!-- plays: fastmcp -->";
+
+/// The folder of an interpreter that has FastMCP.
+fn fastmcp() -> Option<std::ffi::OsString> {
+    std::env::var_os("MCPTEST_FASTMCP_BIN")
+}
+
+fn write_file(dir: &Path, block: &Block) {
+    let path = dir.join(block.file().unwrap());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, &block.text).unwrap();
+}
+
 /// Standard error and standard output of a command line, after a check of its exit code.
-fn run_command(line: &str, place: &str) -> String {
+fn run_command(line: &str, dir: &Path, place: &str) -> String {
     let (line, code) = match line.rsplit_once(" # exit ") {
         Some((line, code)) => (line, code.trim().parse().unwrap()),
         None => (line, 0),
@@ -168,12 +217,16 @@ fn run_command(line: &str, place: &str) -> String {
         Some("mcptest"),
         "{place}: only mcptest is run"
     );
-    let root = root();
-    let mut command = mcptest(&root);
+    let mut command = mcptest(dir);
     command.env("NO_COLOR", "1").stdin(Stdio::null());
+    if let Some(bin) = fastmcp() {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(bin.into()).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(folders).unwrap());
+    }
     while let Some(word) = words.next() {
         if word == "<" {
-            let file = root.join(words.next().unwrap());
+            let file = dir.join(words.next().unwrap());
             command.stdin(
                 std::fs::File::open(&file)
                     .unwrap_or_else(|error| panic!("{place}: {}: {error}", file.display())),
@@ -192,7 +245,7 @@ fn run_command(line: &str, place: &str) -> String {
 }
 
 /// Splits at spaces outside of quotes.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for character in line.chars() {
@@ -304,6 +357,10 @@ fn problems_of(text: &str) -> Vec<String> {
         Err(problems) => return vec![problems.to_string()],
     };
     let written = document.root().to_json();
+    // A workflow of GitHub; `site` checks its commands.
+    if written.get("jobs").is_some() {
+        return Vec::new();
+    }
     // The one kind of file whose calls are a JSON pointer.
     if written["calls"].is_string() {
         let map = mcptest_formats::Map::load("block.yml", text.as_bytes());
@@ -371,7 +428,7 @@ fn yaml_blocks_load_and_bad_ones_are_refused() {
     assert!(blocks.len() > 10, "{} blocks", blocks.len());
     for block in blocks {
         let problems = problems_of(&block.text);
-        match block.info.as_str() {
+        match block.info.split(" file=").next().unwrap() {
             "yaml" => assert!(
                 problems.is_empty(),
                 "{}: {}",
@@ -482,9 +539,9 @@ fn providers() -> String {
     )
 }
 
-/// `exit codes`, `reporters`, `lint rules`, `providers`, `quality targets`, `volatile rules`,
-/// `redaction shapes`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of
-/// `mcptest schema`.
+/// `exit codes`, `reporters`, `lint rules`, `providers`, `target steps`, `run targets`, `tool
+/// targets`, `quality targets`, `volatile rules`, `redaction shapes`, `keys of SCHEMA[/TYPE]` or
+/// `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
 fn generate(title: &str) -> String {
     if title == "exit codes" {
         let rows = ExitCode::ALL
@@ -509,6 +566,19 @@ fn generate(title: &str) -> String {
     }
     if title == "providers" {
         return providers();
+    }
+    if let "target steps" | "run targets" | "tool targets" = title {
+        use mcptest_suite::targets::{RUN_TARGETS, STEPS, TOOL_TARGETS};
+        let (first, second, rows) = match title {
+            "target steps" => ("step", "selects", &STEPS[..]),
+            "run targets" => ("target", "value", &RUN_TARGETS[..]),
+            _ => ("target", "value", &TOOL_TARGETS[..]),
+        };
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(target, meaning)| vec![code(target), (*meaning).to_owned()])
+            .collect();
+        return table(&[first, second], &rows);
     }
     if title == "quality targets" {
         let rows = mcptest_catalog::quality::TARGETS

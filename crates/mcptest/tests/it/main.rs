@@ -72,6 +72,7 @@ mod released;
 mod reports;
 mod scoring;
 mod servers;
+mod site;
 #[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
 mod stand_in;
 mod state;
