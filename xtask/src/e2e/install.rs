@@ -10,7 +10,7 @@ use super::Checks;
 use super::lab::Lab;
 use super::parts;
 use crate::dist::{self, npm, platform};
-use crate::{python, workspace};
+use crate::workspace;
 
 /// Test runners for Node; Jest is the newest that runs on Node 18.
 const RUNNERS: [&str; 2] = ["vitest@3.2.4", "jest@29.7.0"];
@@ -33,9 +33,9 @@ mcptest("mcptest.yml", { args: ["--no-history"] });
 mcptest("failing.yml", { args: ["--no-history"] });
 "#;
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(lab: &Lab, wheel: fn() -> Result<PathBuf>, checks: &mut Checks<'_>) {
     checks.check("install npm", || install_npm(lab));
-    checks.check("install wheel", || install_wheel(lab));
+    checks.check("install wheel", || install_wheel(lab, &wheel()?));
 }
 
 /// The tarballs in an empty project: `npx mcptest`, signals and exit codes, Vitest, Jest.
@@ -116,8 +116,7 @@ fn install_npm(lab: &Lab) -> Result<()> {
 }
 
 /// The wheel in an empty environment: the program, then pytest beside it.
-fn install_wheel(lab: &Lab) -> Result<()> {
-    let wheel = python::dev_wheel()?;
+fn install_wheel(lab: &Lab, wheel: &Path) -> Result<()> {
     let project = lab.scratch("wheel")?;
     quickstart(&project)?;
     let environment = project.join("venv");

@@ -29,13 +29,16 @@ mod suites;
 mod tool_tests;
 mod tutorials;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
 use lab::Lab;
 use stand_ins::StandIns;
 
-/// Runs the checks whose name contains the text; without one, all. True if none failed.
-pub fn run(only: Option<&str>) -> Result<bool> {
+/// Runs the checks whose name contains the text; without one, all. True if none failed. `wheel`
+/// builds the wheel that is installed.
+pub fn run(only: Option<&str>, wheel: fn() -> Result<PathBuf>) -> Result<bool> {
     let lab = Lab::set_up()?;
     let mut checks = Checks {
         only,
@@ -50,7 +53,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     catalogs::run(&lab, &mut checks);
     readers::run(&lab, &mut checks);
     html::run(&lab, &mut checks);
-    install::run(&lab, &mut checks);
+    install::run(&lab, wheel, &mut checks);
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
     agents_under_test::run(&lab, &mut checks);

@@ -81,7 +81,7 @@ pub fn run(options: Options) -> Result<bool> {
     Ok(passed)
 }
 
-/// Builds a debug wheel, and says where it is.
+/// Builds a debug wheel and returns its path.
 pub fn dev_wheel() -> Result<PathBuf> {
     let target = workspace::target_directory()?.join("python");
     wheel(&target, true)
