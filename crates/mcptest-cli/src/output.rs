@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use mcptest_files::AtomicFile;
+use mcptest_json::text::lines;
+use mcptest_json::visible::{VisibleJson, visible};
 use mcptest_report::{REPORTERS, RenderError, Report, Style};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
@@ -49,23 +51,25 @@ impl Output {
         }
     }
 
-    /// Prints a result without secrets. An error is kept for the end, see [`unwritten`].
+    /// Prints a result without secrets and hidden characters. An error is kept for the end, see [`unwritten`].
     pub fn result(&self, text: &str) {
         let mut stdout = CheckedStdout::default();
         let _ = stdout
-            .write_all(secrets::clean(text).as_bytes())
+            .write_all(visible(&secrets::clean(text)).as_bytes())
             .and_then(|()| stdout.flush());
     }
 
-    /// Prints a status line, unless `--quiet` is given.
+    /// Prints a status line, unless `--quiet` is given. Control characters are escaped: it may quote
+    /// a file or a server.
     pub fn status(&self, text: &str) {
         if !self.quiet {
-            status(text);
+            status(&lines(text));
         }
     }
 
     /// Prints an error message.
     pub fn error(&self, text: &str) {
+        let text = lines(text);
         let bold_red = anstyle::AnsiColor::Red.on_default().bold();
         if self.err.colour {
             status(&format!("{bold_red}error{bold_red:#}: {text}"));
@@ -84,7 +88,9 @@ impl Output {
         let is_shown = |problem: &&Diagnostic| !self.quiet || problem.severity == Severity::Error;
         let shown: Vec<Diagnostic> = problems.0.iter().filter(is_shown).cloned().collect();
         if !shown.is_empty() {
-            status(Diagnostics(shown).render(self.err.colour).trim_end());
+            let text = Diagnostics(shown).render(self.err.colour);
+            // The renderer shows other control characters as symbols.
+            status(visible(&text).trim_end());
         }
     }
 
@@ -156,7 +162,7 @@ impl Output {
     ) -> Result<(), String> {
         let Some(file) = &reporter.file else {
             let mut stdout = BufWriter::new(CheckedStdout::default());
-            return match render(&mut stdout) {
+            return match with_visible_json(reporter, &mut stdout, render) {
                 Ok(()) => {
                     let _ = stdout.flush();
                     Ok(())
@@ -166,7 +172,20 @@ impl Output {
                 Err(error) => Err(error.to_string()),
             };
         };
-        write_file_with(file, render)
+        write_file_with(file, |out| with_visible_json(reporter, out, render))
+    }
+}
+
+/// Renders a report. JSON has no hidden characters.
+fn with_visible_json(
+    reporter: &Reporter,
+    out: &mut dyn Write,
+    render: impl FnOnce(&mut dyn Write) -> Result<(), RenderError>,
+) -> Result<(), RenderError> {
+    if reporter.name == "json" {
+        render(&mut VisibleJson::new(out))
+    } else {
+        render(out)
     }
 }
 

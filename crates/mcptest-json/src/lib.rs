@@ -7,6 +7,7 @@ pub mod scan;
 pub mod schema;
 pub mod text;
 pub mod transcode;
+pub mod visible;
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;

@@ -30,9 +30,13 @@ pub(crate) fn cell(text: &str) -> String {
 /// Escapes an untrusted string outside of code.
 #[must_use]
 pub fn plain(text: &str) -> String {
+    let text = one_line(text);
     let mut out = String::new();
-    for character in one_line(text).chars() {
+    for (place, character) in text.char_indices() {
         match character {
+            // Renderers make links of bare addresses.
+            ':' if text[place..].starts_with("://") => out.push_str("&#58;"),
+            '.' if ends_with_www(&text[..place]) => out.push_str("&#46;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
@@ -47,6 +51,13 @@ pub fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+fn ends_with_www(text: &str) -> bool {
+    text.len()
+        .checked_sub(3)
+        .and_then(|start| text.get(start..))
+        .is_some_and(|end| end.eq_ignore_ascii_case("www"))
 }
 
 /// A sentence with quoted names between backticks: they become code, everything else is escaped.
@@ -196,5 +207,13 @@ mod tests {
             prop_assert!(inside.split(|c| c != '`').all(|run| run.len() < fence));
             prop_assert!(!inside.starts_with('`') && !inside.ends_with('`'));
         }
+    }
+
+    #[test]
+    fn issue_14_bare_addresses_are_no_links() {
+        assert_eq!(
+            plain("see https://x.example/a or WWW.x.example, 3:1"),
+            "see https&#58;//x.example/a or WWW&#46;x.example, 3:1"
+        );
     }
 }

@@ -224,6 +224,9 @@ impl Diagnostic {
 /// The number of bytes of one line that are marked at most. Everything that is marked is printed.
 const MAX_MARKED: usize = 400;
 
+/// The number of problems that are shown for a terminal.
+const MAX_RENDERED: usize = 200;
+
 /// All problems of one or several files, in the order in which they were found.
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
@@ -237,16 +240,20 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Renders all problems for a terminal.
+    /// Renders the problems for a terminal: the first ones, and the number of the others. Each shows
+    /// its whole line, so thousands of problems in a long line would be a multiple of the file.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let mut out = String::new();
-        for (index, diagnostic) in self.0.iter().enumerate() {
+        for (index, diagnostic) in self.0.iter().take(MAX_RENDERED).enumerate() {
             if index > 0 {
                 out.push('\n');
             }
             out.push_str(diagnostic.render(colour).trim_end());
             out.push('\n');
+        }
+        if let Some(more @ 1..) = self.0.len().checked_sub(MAX_RENDERED) {
+            out.push_str(&format!("\n… and {more} more problems\n"));
         }
         out
     }

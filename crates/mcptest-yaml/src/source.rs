@@ -116,11 +116,23 @@ impl Source {
         let line = self.line_starts.partition_point(|start| *start <= byte);
         let start = self.line_starts[line - 1];
         let byte = byte.min(self.text.len());
-        let column = self.text.get(start..byte).map_or(1, |text| {
-            // The end of a line is the column after its last character.
-            text.chars().count() + 1
-        });
+        // The end of a line is the column after its last character.
+        let column = match (self.char_of_byte(start), self.char_of_byte(byte)) {
+            (Some(first), Some(this)) if this >= first => this - first + 1,
+            _ => 1,
+        };
         (line, column)
+    }
+
+    /// The number of the character that begins at a byte; `None` inside of one. The time does not
+    /// depend on the length of the line, because every error of a file asks for its column.
+    fn char_of_byte(&self, byte: usize) -> Option<usize> {
+        if self.checkpoints.is_empty() {
+            return Some(byte);
+        }
+        let checkpoint = self.checkpoints.partition_point(|at| *at <= byte) - 1;
+        let near = self.text.get(self.checkpoints[checkpoint]..byte)?;
+        Some(checkpoint * CHECKPOINT_EVERY + near.chars().count())
     }
 
     /// The lines of `span` with `around` more on each side: the number of the first line, and the

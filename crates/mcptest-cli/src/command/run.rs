@@ -14,6 +14,7 @@ use std::time::{Instant, SystemTime};
 
 use mcptest_events::{Begun, Ended, Event, VERSION};
 use mcptest_files::AtomicFile;
+use mcptest_json::visible::visible;
 use mcptest_live::LiveServer;
 use mcptest_report::{ExitCode, Redactor, Report};
 use mcptest_runner::{Budget, Filter, Resume, RunSettings, SnapshotMode, plan};
@@ -461,7 +462,7 @@ fn write_traces(file: &Path, report: &Report) -> Result<(), String> {
         for run in &test.runs {
             let record = test.record(run).map_err(|error| fail(&error))?;
             let trace = serde_json::to_value(&record.trace).map_err(|error| fail(&error))?;
-            writeln!(out, "{trace}").map_err(|error| fail(&error))?;
+            writeln!(out, "{}", visible(&trace.to_string())).map_err(|error| fail(&error))?;
         }
     }
     out.commit().map_err(|error| fail(&error))

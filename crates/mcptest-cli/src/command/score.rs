@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcptest_formats::Map;
+use mcptest_json::visible::visible;
 use mcptest_report::{ExitCode, Redactor, Spool};
 use mcptest_runner::{Filter, FormatSetting, Partial, ScoreSettings, ScoreSinks, TraceInput};
 use mcptest_suite::Purpose;
@@ -127,7 +128,8 @@ fn write_partial(
     if file == Path::new("-") {
         output.result(&String::from_utf8_lossy(&text));
     } else {
-        mcptest_files::write(file, text)
+        let text = String::from_utf8_lossy(&text);
+        mcptest_files::write(file, visible(&text).as_bytes())
             .map_err(|error| format!("cannot write `{}`: {error}", file.display()))?;
     }
     let broken = partial.broken_lines();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use mcptest_events::log::redact_json;
 use mcptest_files::AtomicFile;
+use mcptest_json::visible::visible;
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{BrokenLine, ScoreSettings};
 use mcptest_suite::Purpose;
@@ -167,7 +168,7 @@ impl Lines {
 
     fn write(&mut self, json: &str) -> Result<(), String> {
         let clean = redact_json(json, &self.redactor);
-        let line = clean.as_deref().unwrap_or(json);
+        let line = visible(clean.as_deref().unwrap_or(json));
         match &mut self.to {
             Destination::Stdout(stdout) => {
                 // The error of standard output is kept for the end of the process.

@@ -227,3 +227,38 @@ tools:
         );
     }
 }
+
+#[test]
+fn issue_14_messages_and_json_cannot_steer_a_terminal() {
+    let suite = "servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}\n\
+                 agents: [{servers: [s], name: \"a\\u009b31m\\u202e\", model: builtin/scripted, prompt: x, \
+                 script: [[{say: y}]], expect: [{final_response: {exact: y}}]}]\n";
+    let dir = folder(&[
+        ("s.yml", suite),
+        ("m.yml", MANIFEST),
+        ("bad.json", "{\"\u{1b}[31m\u{9b}\": \u{1b}}"),
+    ]);
+    let ran = run(dir.path(), &["run", "s.yml", "--reporter", "json"]);
+    let hostile = |text: &str| text.contains(['\u{1b}', '\u{9b}', '\u{202e}']);
+    assert!(!hostile(&ran.stdout), "{}", ran.stdout);
+    assert!(ran.stdout.contains("a\\u009b31m\\u202e"), "{}", ran.stdout);
+    let invalid = "agents: [{name: \"a\\u009b31m\\u202e\", model: builtin/lexical, prompt: x}]\n";
+    std::fs::write(dir.path().join("invalid.yml"), invalid).unwrap();
+    // A report with status lines that somebody else wrote.
+    let mut report = ran.json();
+    report["tests"][0]["status_lines"] = serde_json::json!(["\u{1b}[2J\u{9b}2J\u{202e}"]);
+    std::fs::write(dir.path().join("r.json"), report.to_string()).unwrap();
+    for args in [
+        &["report", "bad.json"][..],
+        &["validate", "invalid.yml"],
+        &["report", "\u{1b}[31m.json"],
+        &["report", "merge", "bad.json"],
+        &["report", "merge", "\u{1b}[31m.json", "r.json"],
+        &["report", "merge", "r.json"],
+        &["report", "r.json"],
+    ] {
+        let ran = run(dir.path(), args);
+        assert!(!hostile(&ran.stderr), "{args:?}: {}", ran.stderr);
+        assert!(!hostile(&ran.stdout), "{args:?}: {}", ran.stdout);
+    }
+}
