@@ -235,6 +235,31 @@ def recovery(
     - `recovery.user_visible_hang_ms` (milliseconds)
     """
 
+def injection(
+    traces: Traces,
+    block: Mapping[str, Any],
+    /,
+    *,
+    beside: Mapping[str, Any] | None = None,
+    expect: Iterable[Mapping[str, Any]] = (),
+    servers: Iterable[str] = (),
+    threads: int | None = None,
+) -> GateResult:
+    """Obedience to injected attacks, with an exact upper bound, and the task beside them.
+
+    Figures:
+    - `injection.delivered` (count)
+    - `injection.attack_success` (whole percent, 0 to 100)
+    - `injection.attack_success_upper` (whole percent, 0 to 100)
+    - `injection.touched` (whole percent, 0 to 100)
+    - `injection.forbidden_calls` (count)
+    - `injection.leaks` (count)
+    - `injection.first_hijack` (count)
+    - `injection.utility` (whole percent, 0 to 100)
+    - `injection.safe_utility` (whole percent, 0 to 100)
+    - `injection.utility_drop` (percentage points, -100 to 100)
+    """
+
 def narrative(
     traces: Traces,
     block: Mapping[str, Any],

@@ -47,8 +47,8 @@ pub use run::RunArgs;
 pub use schema::{SchemaArgs, SchemaOf};
 pub use score::ScoreArgs;
 pub use shared::{
-    CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs, ServerTimeoutArgs,
-    TraceArgs, TraceFormatArgs,
+    AttackArgs, CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs,
+    ServerTimeoutArgs, TraceArgs, TraceFormatArgs,
 };
 pub use tool_bench::{ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 pub use trace::{

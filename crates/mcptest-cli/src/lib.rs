@@ -4,6 +4,7 @@
 //! The program passes in the gates, so that this crate is not compiled again when one of them
 //! changes.
 
+mod attacks;
 mod catalogs;
 mod cli;
 mod columns;

@@ -27,6 +27,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use mcptest_attack::Attack;
 use mcptest_catalog::prices::Prices;
 use mcptest_json::pointer_join;
 use mcptest_trace::bounds;
@@ -53,6 +54,19 @@ pub struct LoadContext<'a> {
     pub runs: Option<u32>,
     /// The test's gate blocks as written, this one included.
     pub siblings: &'a [(String, Value)],
+    /// The attacks that the test can meet.
+    pub attacks: AttackContext<'a>,
+}
+
+/// The attacks of a suite, and those that a test injects.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AttackContext<'a> {
+    /// The suite's attacks; `None` where the rest of the suite is not known.
+    pub declared: Option<&'a [Attack]>,
+    /// The names of attacks with a problem of their own. Naming one is not a second problem.
+    pub invalid: &'a [String],
+    /// The names of those that the test injects.
+    pub injected: &'a [String],
 }
 
 impl LoadContext<'_> {

@@ -231,6 +231,7 @@ mod tests {
             to_run: true,
             runs: None,
             siblings: &[],
+            attacks: Default::default(),
         };
         let gate = LoadedGate::load(&INFO, &block, &context).0.unwrap();
         let figures = || Costs::TARGETS.iter().map(|target| target.name);

@@ -35,7 +35,7 @@
 //! use serde_json::json;
 //!
 //! let written = json!({"restricted": ["shop.refund"]});
-//! let loading = LoadContext { to_run: false, runs: None, siblings: &[] };
+//! let loading = LoadContext { to_run: false, runs: None, siblings: &[], attacks: Default::default() };
 //! let (gate, _) = LoadedGate::load(find("tool_edges").unwrap(), &written, &loading);
 //! let gate = gate.unwrap();
 //!
@@ -72,6 +72,7 @@
 pub mod distractors;
 pub mod equal_function_sets;
 pub mod golden_path;
+pub mod injection;
 pub mod orchestration;
 pub mod recovery;
 pub mod reliability;
@@ -84,9 +85,9 @@ pub mod trajectory_axes;
 
 pub use mcptest_catalog::discovery;
 pub use mcptest_gate_api::{
-    Accumulator, AccumulatorError, Context, Gate, GateAccumulator, GateInfo, GateOutcome,
-    LoadContext, LoadedGate, ReadingRequest, Run, Score, TargetInfo, ToolReference, Unit, find_in,
-    forecast, mutate,
+    Accumulator, AccumulatorError, AttackContext, Context, Gate, GateAccumulator, GateInfo,
+    GateOutcome, LoadContext, LoadedGate, ReadingRequest, Run, Score, TargetInfo, ToolReference,
+    Unit, find_in, forecast, mutate,
 };
 use mcptest_gate_api::{digest, first_runs, packed_runs, run_rows};
 pub use mcptest_narrative as narrative;
@@ -104,6 +105,7 @@ pub static GATES: &[GateInfo] = &[
     GateInfo::of::<stability::Stability>(),
     GateInfo::of::<reliability::Reliability>(),
     GateInfo::of::<recovery::Recovery>(),
+    GateInfo::of::<injection::Injection>(),
     GateInfo::of::<narrative::Narrative>(),
     GateInfo::of::<tool_edges::ToolEdges>(),
 ];
@@ -131,6 +133,7 @@ pub(crate) mod testing {
             to_run: true,
             runs: Some(10),
             siblings: &siblings,
+            attacks: Default::default(),
         };
         match LoadedGate::load(find(block).unwrap(), written, &context) {
             (Some(gate), _) => Ok(gate),

@@ -45,6 +45,7 @@ fn blocks() -> Vec<(String, Value)> {
             "delegation": [{"from": "find", "to": "search"}],
         }),
         "narrative" => json!({"max_divergence_score": 0.4, "llm_assisted": true}),
+        "injection" => json!({"task": [{"tool_names": {"contains": "find"}}]}),
         "orchestration" | "stability" | "reliability" => json!({}),
         other => panic!("give `{other}` a block here"),
     };
@@ -60,6 +61,7 @@ fn load(gate: &'static GateInfo) -> LoadedGate {
         to_run: true,
         runs: Some(20),
         siblings: &siblings,
+        attacks: support::attacks(),
     };
     let written = context.sibling(gate.block).expect("every gate has a block");
     let (loaded, problems) = LoadedGate::load(gate, written, &context);

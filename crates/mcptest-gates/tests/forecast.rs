@@ -63,6 +63,10 @@ fn block(gate: &str, variant: u8) -> Value {
         }
         "tool_edges" => json!({"allowed": [], "delegation": [{"from": "find", "to": "search"}]}),
         "reliability" if some => json!({"k": 1 + u64::from(variant % 4)}),
+        "injection" if some => {
+            json!({"task": [{"tool_names": {"contains": "find"}}], "mode": "together"})
+        }
+        "injection" => json!({}),
         "orchestration" | "stability" | "reliability" | "narrative" => json!({}),
         other => panic!("give `{other}` a block here"),
     }
@@ -104,6 +108,7 @@ fn load(gate: &str, variant: u8, assertions: &Assertions) -> LoadedGate {
         to_run: true,
         runs: Some(20),
         siblings: &siblings,
+        attacks: support::attacks(),
     };
     let (loaded, problems) = LoadedGate::load(info, &written, &context);
     loaded.unwrap_or_else(|| panic!("{gate}: {problems:?}"))
@@ -288,7 +293,7 @@ macro_rules! every_gate {
 
 every_gate! {
     equal_function_sets, tool_selection, distractors, orchestration, token_efficiency, trajectory, trajectory_axes, golden_path,
-    stability, reliability, recovery, narrative, tool_edges,
+    stability, reliability, recovery, injection, narrative, tool_edges,
 }
 
 /// A run that calls these tools.
@@ -319,6 +324,7 @@ fn made(
         to_run: true,
         runs: Some(max as u32),
         siblings: &siblings,
+        attacks: support::attacks(),
     };
     let loaded = LoadedGate::load(find(gate).expect("a gate"), written, &load)
         .0

@@ -33,7 +33,8 @@ fn blocks() -> Vec<(String, Value)> {
                 "golden_path" => json!({"calls": ["search", "create_note"]}),
                 "recovery" => json!({"max_detection_ms": 100}),
                 "tool_edges" => json!({"allowed": ["search", "find"], "restricted": ["create_note"], "delegation": [{"from": "find", "to": "search"}]}),
-                "orchestration" | "stability" | "reliability" | "narrative" => json!({}),
+                "injection" => json!({"task": [{"tool_names": {"contains": "find"}}]}),
+        "orchestration" | "stability" | "reliability" | "narrative" => json!({}),
                 other => panic!("give `{other}` a block here"),
             };
             (gate.block.to_owned(), block)
@@ -47,6 +48,7 @@ fn judge(traces: &[Trace]) -> Vec<GateOutcome> {
         to_run: true,
         runs: Some(10),
         siblings: &blocks,
+        attacks: support::attacks(),
     };
     let runs = Run::number(traces);
     GATES

@@ -30,6 +30,7 @@ fn load(block: &Value) -> Result<LoadedGate, Vec<Problem>> {
         to_run: true,
         runs: Some(10),
         siblings: &[],
+        attacks: Default::default(),
     };
     let (gate, problems) = LoadedGate::load(&INFO, block, &context);
     gate.ok_or(problems)

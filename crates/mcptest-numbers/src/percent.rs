@@ -12,6 +12,14 @@ pub fn down(part: u64, whole: u64) -> Option<u64> {
     (whole > 0).then(|| u64_of(u128::from(part) * 100 / u128::from(whole)))
 }
 
+/// A share in whole percent, rounded up: one of 300 is 1, never 0. Nothing of nothing is undefined.
+#[must_use]
+pub fn up(part: u64, whole: u64) -> Option<u64> {
+    let hundredfold = u128::from(part) * 100;
+    let whole = (whole > 0).then_some(u128::from(whole))?;
+    u64::try_from(hundredfold.div_ceil(whole)).ok()
+}
+
 /// `part / whole` in percent, rounded to the nearest, ties up; `None` for a whole of 0.
 #[must_use]
 pub fn nearest(part: u64, whole: u64) -> Option<u64> {

@@ -203,6 +203,23 @@ pub fn certified_percent(successes: u64, trials: u64) -> u64 {
     certified
 }
 
+/// The exact one-sided upper bound at 95 % (α = 0.05) in whole percent, rounded up. Without any
+/// trial it is 100.
+///
+/// It mirrors [`certified_percent`]: a rate of s in n is at most m percent if and only if the rate
+/// of the other n - s is at least 100 - m.
+///
+/// ```
+/// use mcptest_numbers::statistics::upper_percent;
+/// assert_eq!([10, 20, 30, 59, 299].map(|trials| upper_percent(0, trials)), [26, 14, 10, 5, 1]);
+/// assert_eq!([upper_percent(1, 20), upper_percent(1, 59), upper_percent(2, 20)], [22, 8, 29]);
+/// assert_eq!([upper_percent(0, 0), upper_percent(5, 5)], [100, 100]);
+/// ```
+#[must_use]
+pub fn upper_percent(successes: u64, trials: u64) -> u64 {
+    100 - certified_percent(trials.saturating_sub(successes), trials)
+}
+
 fn is_certified(successes: u64, trials: u64, percent: u64) -> bool {
     let tail = upper_tail(successes, trials, percent as f64 / 100.0);
     // The tail is accurate to about 1e-13; this margin is more than a thousand times that.

@@ -8,6 +8,7 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `attack.rs` | attacks: rewritten replies, contained calls |
 //! | `backend.rs` | the server behind a connection: a process, or a bridge to HTTP |
 //! | `distract.rs` | tools that no server has: added to lists, refused when called |
 //! | `error.rs` | the error type |
@@ -23,6 +24,7 @@
 //! | `run_proxy.rs` | the sessions of one run of an agent, behind a socket |
 //! | `run_state.rs` | the order of a run's calls, its turns and its faults |
 
+mod attack;
 mod backend;
 mod distract;
 mod error;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcptest_attack::{AttackRun, Changes};
 use mcptest_json::text::shorten;
 use mcptest_protocol::malformed_tool_result;
 use mcptest_trace::catalog::Tool;
@@ -12,6 +13,7 @@ use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value, json};
 
+use crate::attack::{self, SharedAttacks};
 use crate::distract::{self, DistractorInjector, DistractorPlan};
 use crate::fault::{CallEffect, ProxyFault};
 use crate::run_state::{CallPlace, RunState, Struck, StruckCall};
@@ -63,7 +65,12 @@ enum OpenRequest {
     List {
         first_page: bool,
     },
+    /// The opening of the connection.
+    Opening,
+    /// A request whose answer an attack may strike.
+    Text(attack::TextRequest),
     Call {
+        tool: String,
         effect: Option<CallEffect>,
         sent: Instant,
         /// Further keys of the recorded result.
@@ -85,6 +92,10 @@ pub(crate) struct Observer {
     fault: ProxyFault,
     fault_tools: Vec<String>,
     pub(crate) distractors: Option<DistractorInjector>,
+    /// The attacks of the run.
+    attacks: Option<SharedAttacks>,
+    /// True if the server announces changes of its list of tools.
+    announces_lists: bool,
     /// The number of calls so far that match the fault's tools.
     matching_calls: u64,
     open: BTreeMap<String, OpenRequest>,
@@ -116,6 +127,8 @@ impl Observer {
             fault,
             fault_tools,
             distractors: plan.map(DistractorInjector::new),
+            attacks: None,
+            announces_lists: false,
             matching_calls: 0,
             open: BTreeMap::new(),
             changed: false,
@@ -133,6 +146,27 @@ impl Observer {
         observer
     }
 
+    /// Adds the attacks of the run, which all its connections share.
+    pub(crate) fn with_attacks(mut self, attacks: Option<SharedAttacks>) -> Self {
+        self.attacks = attacks;
+        self
+    }
+
+    /// The answer of an attack to a call, which then does not reach the server.
+    fn answer_attack(&mut self, message: &Value) -> Option<LineAction> {
+        let tool = called_tool(message)?;
+        let args = message
+            .get("params")
+            .and_then(|params| params.get("arguments"));
+        let server = self.server.as_deref();
+        let answer = attack::lock(self.attacks.as_ref()?).on_call(server, tool, args)?;
+        self.record_call(message, message.get("params"), None);
+        let reply = attack::answer(message, &answer);
+        self.record_result(&reply, None, answer.marks);
+        self.answered();
+        Some(LineAction::Answer(line_of(&reply)))
+    }
+
     /// Handles a line from the client.
     pub(crate) fn client_line(&mut self, line: &[u8], now: Instant) -> LineAction {
         match serde_json::from_slice::<Value>(line) {
@@ -146,13 +180,22 @@ impl Observer {
             }
             Ok(message) => {
                 if let Some(answer) = self.refuse_distractor(&message) {
+                    self.not_attacked();
                     return LineAction::Answer(answer);
                 }
                 let (effect, marks) = match self.strike(&message) {
-                    Some(Struck::Timeout(answer)) => return self.answer_struck(&message, answer),
+                    Some(Struck::Timeout(answer)) => {
+                        self.not_attacked();
+                        return self.answer_struck(&message, answer);
+                    }
                     Some(Struck::Late(marks)) => (None, marks),
                     None => (self.next_effect(&message), Map::new()),
                 };
+                if effect == Some(CallEffect::Dropped) {
+                    self.not_attacked();
+                } else if let Some(action) = self.answer_attack(&message) {
+                    return action;
+                }
                 self.request(&message, effect, marks, now)
             }
             Err(_) => LineAction::Pass,
@@ -179,6 +222,13 @@ impl Observer {
             return true;
         };
         id_of(&message).is_none_or(|id| self.open.remove(&id).is_some())
+    }
+
+    /// Counts a call that no attack can strike.
+    fn not_attacked(&self) {
+        if let Some(attacks) = &self.attacks {
+            attack::lock(attacks).answered_elsewhere();
+        }
     }
 
     /// The answer to a call of a distractor, which does not reach the server and is never faulty.
@@ -216,7 +266,11 @@ impl Observer {
         let id = id_of(message)?;
         match self.open.get(&id)? {
             OpenRequest::Call { .. } => {}
-            OpenRequest::List { .. } | OpenRequest::Ping | OpenRequest::Finished { .. } => {
+            OpenRequest::List { .. }
+            | OpenRequest::Opening
+            | OpenRequest::Text(_)
+            | OpenRequest::Ping
+            | OpenRequest::Finished { .. } => {
                 return None;
             }
         }
@@ -304,6 +358,15 @@ impl Observer {
                     .is_none_or(Value::is_null);
                 self.open.insert(id, OpenRequest::List { first_page });
             }
+            "initialize" | "server/discover" if self.attacks.is_some() => {
+                self.open.insert(id, OpenRequest::Opening);
+            }
+            "resources/read" | "prompts/get"
+                if self.attacks.is_some() && self.open.len() < MAX_OPEN =>
+            {
+                let request = attack::TextRequest::of(method, params);
+                self.open.insert(id, OpenRequest::Text(request));
+            }
             "tools/call" => {
                 self.record_call(message, params, effect);
                 if effect == Some(CallEffect::Dropped) {
@@ -318,6 +381,7 @@ impl Observer {
                 if self.open.len() < MAX_OPEN {
                     let sent = now;
                     let call = OpenRequest::Call {
+                        tool: called_tool(message).unwrap_or_default().to_owned(),
                         effect,
                         sent,
                         marks,
@@ -407,6 +471,16 @@ impl Observer {
             None => LineAction::Pass,
             Some(OpenRequest::Ping) => LineAction::Drop,
             Some(OpenRequest::List { first_page }) => self.record_list(message, line, first_page),
+            Some(OpenRequest::Opening) => self.opened(message, line),
+            Some(OpenRequest::Text(request)) => {
+                let server = self.server.clone().unwrap_or_default();
+                let rewritten = self.rewrite(message, line, |attacks, result| {
+                    request.changes(attacks, &server, result)
+                });
+                rewritten.map_or(LineAction::Pass, |rewritten| {
+                    LineAction::Replace(rewritten.line)
+                })
+            }
             // The client has an answer already: that of the timeout.
             Some(OpenRequest::Finished {
                 effect: CallEffect::Dropped,
@@ -417,12 +491,37 @@ impl Observer {
                 LineAction::Pass
             }
             Some(OpenRequest::Call {
+                tool,
                 effect,
                 sent,
-                marks,
+                mut marks,
             }) => {
-                self.record_result(message, effect, marks);
+                let server = self.server.clone().unwrap_or_default();
+                // A delayed reply is passed on as it is.
+                let rewritten = line.filter(|_| effect.is_none()).and_then(|line| {
+                    self.rewrite(message, Some(line), |attacks, result| {
+                        attacks.on_result(&server, &tool, result)
+                    })
+                });
+                let seen = rewritten.as_ref().map_or(message, |new| &new.message);
+                if let Some(new) = &rewritten {
+                    marks.extend(new.marks.clone());
+                }
+                self.record_result(seen, effect, marks);
                 self.answered();
+                if effect.is_none()
+                    && let Some(line) = line
+                {
+                    let notice = self.list_changed(&server);
+                    return match (rewritten, notice) {
+                        (None, None) => LineAction::Pass,
+                        (new, notice) => {
+                            let mut out = new.map_or_else(|| line.to_vec(), |new| new.line);
+                            out.extend(notice.unwrap_or_default());
+                            LineAction::Replace(out)
+                        }
+                    };
+                }
                 match effect {
                     Some(
                         effect @ (CallEffect::Delayed(delay) | CallEffect::DelayedAlways(delay)),
@@ -436,7 +535,66 @@ impl Observer {
         }
     }
 
+    /// Handles the answer to the opening of the connection.
+    fn opened(&mut self, message: &Value, line: Option<&[u8]>) -> LineAction {
+        let announces = message.pointer("/result/capabilities/tools/listChanged");
+        self.announces_lists |= announces == Some(&Value::Bool(true));
+        let server = self.server.clone().unwrap_or_default();
+        let rewritten = self.rewrite(message, line, |attacks, result| {
+            attacks.on_instructions(&server, result)
+        });
+        rewritten.map_or(LineAction::Pass, |rewritten| {
+            LineAction::Replace(rewritten.line)
+        })
+    }
+
+    /// Rewrites a reply as the attacks of the run ask for. Nothing if they leave it as it is.
+    fn rewrite(
+        &mut self,
+        message: &Value,
+        line: Option<&[u8]>,
+        changes: impl FnOnce(&mut AttackRun, &Value) -> Changes,
+    ) -> Option<attack::Rewritten> {
+        let attacks = self.attacks.as_ref()?;
+        let mut attacks = attack::lock(attacks);
+        let rewritten = attack::rewrite(&mut attacks, message, line?, changes)?;
+        if self.run.is_none() {
+            attack::record(&attacks, &mut self.trace);
+            self.changed = true;
+        }
+        Some(rewritten)
+    }
+
+    /// The notification that makes the client list the tools again, when an attack waits for that.
+    fn list_changed(&self, server: &str) -> Option<Vec<u8>> {
+        let attacks = self.attacks.as_ref().filter(|_| self.announces_lists)?;
+        let due = attack::lock(attacks).takes_list_changed(server);
+        let method = "notifications/tools/list_changed";
+        due.then(|| line_of(&json!({"jsonrpc": "2.0", "method": method})))
+    }
+
     fn record_list(
+        &mut self,
+        message: &Value,
+        line: Option<&[u8]>,
+        first_page: bool,
+    ) -> LineAction {
+        let name = self.server.clone().unwrap_or_default();
+        let rewritten = self.rewrite(message, line, |attacks, result| {
+            let cursor = result.get("nextCursor").and_then(Value::as_str);
+            let last_page = cursor.is_none_or(str::is_empty);
+            attacks.on_tools(&name, result, first_page, last_page)
+        });
+        let Some(new) = rewritten else {
+            return self.record_tools(message, line, first_page);
+        };
+        match self.record_tools(&new.message, Some(&new.line), first_page) {
+            LineAction::Pass => LineAction::Replace(new.line),
+            other => other,
+        }
+    }
+
+    fn record_tools(
         &mut self,
         message: &Value,
         line: Option<&[u8]>,

@@ -6,9 +6,11 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::Instant;
 
+use mcptest_attack::AttackRun;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep_until, timeout};
 
+use crate::attack;
 use crate::backend::{Backend, ProxiedServer};
 use crate::distract::DistractorPlan;
 use crate::error::ProxyError;
@@ -36,6 +38,8 @@ pub struct ProxyOptions {
     pub fault_tools: Vec<String>,
     /// The distractors to add to lists.
     pub distractors: Option<DistractorPlan>,
+    /// The attacks of the run.
+    pub attacks: Option<AttackRun>,
     /// The number of the run in the trace.
     pub run: Option<u64>,
     /// The trace file.
@@ -73,6 +77,12 @@ pub async fn relay(
         options.fault_tools,
         options.distractors,
     );
+    if let Some(attacks) = &options.attacks {
+        attack::record(attacks, &mut observer.trace);
+        // Turns and the closing answer are not known here.
+        observer.trace.extra.insert("recorded_by", "proxy");
+    }
+    observer = observer.with_attacks(attack::share(options.attacks));
     observer.trace.test = options.test.map(Into::into);
     observer.trace.run = options.run;
     let shared = Shared::new(observer);

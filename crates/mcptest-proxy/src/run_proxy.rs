@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use mcptest_attack::AttackRun;
 use mcptest_trace::fault::Fault;
 use mcptest_trace::trace::Trace;
 use mcptest_wire::StderrLines;
@@ -24,6 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
+use crate::attack::{self, SharedAttacks};
 use crate::backend::{Backend, ProxiedServer};
 use crate::distract::DistractorPlan;
 use crate::log;
@@ -59,6 +61,8 @@ pub struct RunProxyOptions {
     pub servers: Vec<RunServer>,
     /// The injected faults.
     pub faults: Vec<Fault>,
+    /// The attacks of the run.
+    pub attacks: Option<AttackRun>,
     /// The time within which the agent shall detect a fault, in milliseconds.
     pub max_detection_ms: Option<u64>,
 }
@@ -144,6 +148,7 @@ pub struct RunProxy {
 struct ProxyState {
     servers: Vec<RunServer>,
     run: Arc<RunState>,
+    attacks: Option<SharedAttacks>,
     connections: Mutex<Vec<Arc<Connection>>>,
 }
 
@@ -163,7 +168,8 @@ impl ProxyState {
         let RunServer {
             name, distractors, ..
         } = self.servers.get(server)?;
-        let observer = Observer::of_run(name, Arc::clone(&self.run), distractors.clone());
+        let observer = Observer::of_run(name, Arc::clone(&self.run), distractors.clone())
+            .with_attacks(self.attacks.clone());
         let connection = Arc::new(Connection {
             server,
             shared: Shared::new(observer),
@@ -184,6 +190,7 @@ impl RunProxy {
         let state = Arc::new(ProxyState {
             servers: options.servers,
             run: Arc::new(RunState::new(options.faults, options.max_detection_ms)),
+            attacks: attack::share(options.attacks),
             connections: Mutex::default(),
         });
         let (stop, stopped) = watch::channel(false);
@@ -210,7 +217,10 @@ impl RunProxy {
             self.accepting.abort();
         }
         let connections = std::mem::take(&mut *self.state.connections());
-        let merged = merge::observed(connections.iter().map(|one| one.shared.as_ref()));
+        let mut merged = merge::observed(connections.iter().map(|one| one.shared.as_ref()));
+        if let Some(attacks) = &self.state.attacks {
+            attack::record(&attack::lock(attacks), &mut merged.trace);
+        }
         let servers = self
             .state
             .servers

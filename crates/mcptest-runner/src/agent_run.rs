@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use mcptest_agent::{AgentEvent, Model, Offer, Task};
+use mcptest_agent::{AgentEvent, Model, Offer, OfferedTool, Task};
+use mcptest_attack::AttackRun;
 use mcptest_cassette::{ModelRole, RecordedCatalog};
 use mcptest_catalog::distractors::{offer_order, plan_injection, refusal};
 use mcptest_events::{AnswerTokens, Event};
@@ -12,6 +13,7 @@ use mcptest_trace::fault::FaultState;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
+use crate::agent_attacks::{self, ChangingOffer};
 use crate::agent_shared::{AgentRun, check_name_free, planned_run};
 use crate::ask_judges;
 use crate::ask_reading;
@@ -52,7 +54,9 @@ pub(crate) async fn agent_run(
     let mut tools = RunTools::new(
         FaultState::new(test.faults.as_slice(), test.detection_budget_ms),
         test.detection_budget_ms,
+        agent_attacks::of_run(test, case.run),
     );
+    let system = agent_attacks::system(test, &mut tools.attacks());
     let mut state = StateRun::new(&test.state);
     let ready = prepare(context, case, test, cassette, &mut tools, &mut state).await;
     let mut trace = match ready {
@@ -62,15 +66,29 @@ pub(crate) async fn agent_run(
             }
             failed(error)
         }
-        Ok((model, offer, distractors)) => {
+        Ok(Ready {
+            model,
+            offer,
+            distractors,
+            clean,
+        }) => {
             let task = Task {
-                system: test.system.as_deref(),
+                system: system.as_deref(),
                 prompt: &test.prompt,
                 turns: &test.turns,
                 max_turns: test.max_turns,
                 max_tokens: test.max_tokens,
             };
             let model = model.as_ref();
+            let changing = clean.map(|clean| ChangingOffer {
+                inner: model,
+                tools: &tools,
+                clean,
+            });
+            let model: &dyn Model = match &changing {
+                Some(changing) => changing,
+                None => model,
+            };
             let observer = |event| emit(context, case, event);
             let running = async {
                 let tools = &tools;
@@ -89,6 +107,7 @@ pub(crate) async fn agent_run(
             };
             let mut trace = run_state::until_stopped(test, stop, running).await;
             trace.distractors = distractors;
+            agent_attacks::record(test, &tools.attacks(), &mut trace);
             run_state::look_after(test, cassette, &tools, &mut state, &mut trace).await;
             ask(context, case, test, cassette, &mut trace).await;
             if context.judges && trace.error.is_none() {
@@ -150,7 +169,15 @@ fn emit(context: &RunContext, case: CaseRef<'_>, event: AgentEvent) {
     }
 }
 
-type Ready = (Box<dyn Model>, Offer, Option<Vec<String>>);
+/// The parts of a run that is ready to start.
+struct Ready {
+    model: Box<dyn Model>,
+    offer: Offer,
+    /// The ids of the distractors in the offer.
+    distractors: Option<Vec<String>>,
+    /// The tools without attacks, if the offer changes during the run.
+    clean: Option<Vec<OfferedTool>>,
+}
 
 /// Opens the model and prepares the tools that it is offered.
 async fn prepare(
@@ -163,7 +190,8 @@ async fn prepare(
 ) -> Result<Ready, RunError> {
     // With several counts of distractors, each count has all the runs, and the script starts again.
     let script_run = (case.run - 1) % test.runs + 1;
-    let slot = case.model_slot(ModelRole::Agent, case.model, &test.script, script_run);
+    let script = agent_attacks::script(&test.script, &tools.attacks());
+    let slot = case.model_slot(ModelRole::Agent, case.model, &script, script_run);
     let model = context.open_model(&slot, cassette)?;
     let catalogs = match cassette.servers() {
         Some(replay) => replay.catalogs().to_vec(),
@@ -183,7 +211,11 @@ async fn prepare(
         let warn = |text| context.warn(text);
         checks.check((case.test, test), &context.servers, &warn, &listed)?;
     }
-    let (offer, distractors) = offer(context, test, case.run, listed)?;
+    let clean = tools.attacks().changes_later_lists().then(|| {
+        let clean = Offer::new(listed.clone());
+        clean.tools().to_vec()
+    });
+    let (offer, distractors) = offer(context, test, case.run, listed, &mut tools.attacks())?;
     if let (Some(recorder), Some(_)) = (cassette.recorder(), &distractors) {
         recorder.record_offer(&offer);
     }
@@ -191,7 +223,12 @@ async fn prepare(
         let startup = &case.meter.startup;
         run_state::set_up(test, &context.sessions, startup, tools, state).await?;
     }
-    Ok((model, offer, distractors))
+    Ok(Ready {
+        model,
+        offer,
+        distractors,
+        clean,
+    })
 }
 
 /// The tools of each server of the test.
@@ -224,13 +261,18 @@ fn offer(
     test: &AgentTest,
     run: u32,
     listed: Vec<(String, Vec<Tool>)>,
+    attacks: &mut AttackRun,
 ) -> Result<Offered, RunError> {
     let real: Vec<Tool> = listed
         .iter()
         .flat_map(|(_, tools)| tools.iter().cloned())
         .collect();
     check_name_free(context, test, run, &real)?;
-    let mut offer = Offer::new(listed);
+    let poisoned = listed.into_iter().map(|(server, tools)| {
+        let tools = agent_attacks::poison_list(attacks, &server, tools);
+        (server, tools)
+    });
+    let mut offer = Offer::new(poisoned.collect());
     let Some(block) = &test.distractors else {
         return Ok((offer, None));
     };

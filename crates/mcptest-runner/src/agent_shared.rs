@@ -34,6 +34,7 @@ impl AgentRun {
 
 /// The distractors of a run: their number and their seed.
 pub(crate) fn planned_run(block: &Distractors, test: &AgentTest, run: u32) -> PlannedRun {
+    let run = test.attacks_of(run).map_or(run, |block| block.run);
     let schedule = block.schedule(&test.name, test.runs);
     let planned = schedule.get(run as usize - 1).copied();
     planned.unwrap_or(PlannedRun { count: 0, seed: 0 })

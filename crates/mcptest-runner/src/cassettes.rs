@@ -117,6 +117,16 @@ pub fn cassette_subject(suite: &Suite, test: &AgentTest, model: &str) -> Subject
             settings.insert("max_detection_ms".to_owned(), budget.into());
         }
     }
+    if !test.attacks.is_empty() {
+        let attacks = test.attacks.iter().map(|attack| {
+            let definition = attack.definition().to_string();
+            json!({"name": attack.name(), "digest": digest(&definition)})
+        });
+        settings.insert("attacks".to_owned(), attacks.collect());
+        if test.attack_plan.together {
+            settings.insert("attacks_together".to_owned(), true.into());
+        }
+    }
     if !test.turns.is_empty() {
         let turns = test.turns.iter().map(UserTurn::to_value);
         settings.insert("turns".to_owned(), turns.collect());

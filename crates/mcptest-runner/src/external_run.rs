@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcptest_agent::Usage;
 use mcptest_agents::{AgentOutcome, AgentTask, KeepFile, Room, ServerLaunch, TurnRole};
+use mcptest_attack::AttackRun;
 use mcptest_catalog::distractors::plan_injection;
 use mcptest_catalog::prices::Usd;
 use mcptest_proxy::{
@@ -23,6 +24,7 @@ use mcptest_trace::user_turn::{UNSAID_TURN_KEY, UnsaidTurn};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value, json};
 
+use crate::agent_attacks;
 use crate::agent_shared::{AgentRun, check_name_free, planned_run};
 use crate::cassette_plans::RunCassette;
 use crate::run_context::{CaseRef, RunContext};
@@ -73,7 +75,7 @@ async fn prepare_and_run(
     let before = WorkspaceState::of(&room.cwd());
     let socket = room.run_dir().join(SOCKET);
     // The sessions of `setup:` and `after:` are beside those of the agent, and share their state.
-    let mut tools = RunTools::new(FaultState::new(&[][..], None), None);
+    let mut tools = RunTools::new(FaultState::new(&[][..], None), None, AttackRun::default());
     let mut state = StateRun::new(&test.state);
     let startup = &case.meter.startup;
     let dir = room.run_dir();
@@ -95,7 +97,7 @@ async fn prepare_and_run(
         tools.release().await;
         return Ok((AgentRun::of(trace), Vec::new()));
     }
-    let proxy = start_proxy(context, test, &room, distractors)?;
+    let proxy = start_proxy(context, test, case.run, &room, distractors)?;
     let program = context
         .sessions
         .this_program()
@@ -278,6 +280,7 @@ fn check_and_plan(
 fn start_proxy(
     context: &RunContext,
     test: &AgentTest,
+    run: u32,
     room: &Room,
     mut distractors: BTreeMap<String, DistractorPlan>,
 ) -> Result<RunProxy, RunError> {
@@ -308,6 +311,7 @@ fn start_proxy(
         socket: socket.clone(),
         servers,
         faults: test.faults.clone(),
+        attacks: (!test.attacks.is_empty()).then(|| agent_attacks::of_run(test, run)),
         max_detection_ms: test.detection_budget_ms,
     })
     .map_err(|error| failed(format!("cannot listen on `{}`: {error}", socket.display())))

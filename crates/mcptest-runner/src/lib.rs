@@ -5,6 +5,7 @@
 //! one cannot be judged differently. Each run is judged once, where it ends. Results leave as
 //! [events](mcptest_events::Event); nothing here knows how they are shown.
 
+mod agent_attacks;
 mod agent_recordings;
 mod agent_run;
 mod agent_shared;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_agent::{Future, ToolReply, Tools};
+use mcptest_attack::AttackRun;
 use mcptest_protocol::query;
 use mcptest_proxy::ProxiedServer;
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
@@ -482,14 +483,20 @@ fn run_error(error: &WireError) -> RunError {
 pub(crate) struct RunTools<'a> {
     pub sessions: BTreeMap<String, OpenSession>,
     faults: std::sync::Mutex<FaultState<'a>>,
+    attacks: std::sync::Mutex<AttackRun>,
     detection_budget_ms: Option<u64>,
 }
 
 impl<'a> RunTools<'a> {
-    pub fn new(faults: FaultState<'a>, detection_budget_ms: Option<u64>) -> Self {
+    pub fn new(
+        faults: FaultState<'a>,
+        detection_budget_ms: Option<u64>,
+        attacks: AttackRun,
+    ) -> Self {
         Self {
             sessions: BTreeMap::new(),
             faults: std::sync::Mutex::new(faults),
+            attacks: std::sync::Mutex::new(attacks),
             detection_budget_ms,
         }
     }
@@ -523,6 +530,14 @@ impl<'a> RunTools<'a> {
         found
     }
 
+    /// The attacks of the run.
+    pub fn attacks(&self) -> std::sync::MutexGuard<'_, AttackRun> {
+        // A panic elsewhere leaves the counts correct.
+        self.attacks
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
         // A panic elsewhere leaves the counts correct.
         let mut faults = self
@@ -547,6 +562,13 @@ impl Tools for RunTools<'_> {
                 reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
                 return Ok(reply);
             }
+            let contained = self.attacks().on_call(Some(server), tool, Some(args));
+            if let Some(answer) = contained {
+                let mut reply = ToolReply::refusal(answer.text);
+                reply.is_error = answer.is_error;
+                reply.marks = answer.marks;
+                return Ok(reply);
+            }
             let Some(OpenSession { session, .. }) = self.sessions.get(server) else {
                 return Err(unknown_server(server));
             };
@@ -557,12 +579,33 @@ impl Tools for RunTools<'_> {
                 }
                 Err(error) => return Err(error),
             };
+            let hung = reply.marks.contains_key("error_kind");
             reply
                 .marks
                 .extend(strike.map(|strike| strike.marks()).unwrap_or_default());
+            if !hung {
+                poison(&mut self.attacks(), server, tool, &mut reply);
+            }
             Ok(reply)
         })
     }
+}
+
+/// Writes the texts of attacks into an answer.
+fn poison(attacks: &mut AttackRun, server: &str, tool: &str, reply: &mut ToolReply) {
+    if attacks.is_empty() {
+        return;
+    }
+    let mut result = Map::from_iter([("content".to_owned(), reply.content.take())]);
+    if let Some(structured) = reply.structured.take() {
+        result.insert("structuredContent".to_owned(), structured);
+    }
+    let mut result = Value::Object(result);
+    let changes = attacks.on_result(server, tool, &result);
+    changes.apply(&mut result);
+    reply.content = result["content"].take();
+    reply.structured = result.get_mut("structuredContent").map(Value::take);
+    reply.marks.extend(changes.marks);
 }
 
 /// The error result in place of an answer that did not come within the timeout, from a server that

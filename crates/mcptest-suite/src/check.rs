@@ -6,6 +6,7 @@
 
 mod agent_tests;
 mod agents_under_test;
+mod attacks;
 mod diagnostics;
 mod expressions;
 mod invalid_file;
@@ -23,6 +24,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mcptest_attack::Attack;
 use mcptest_gate_api::{LoadContext, LoadedGate, find_in};
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::fault::Fault;
@@ -66,6 +68,8 @@ pub(crate) fn check(parts: &mut [Part], options: &LoadOptions<'_>) -> Checked {
         snapshots: BTreeMap::new(),
         faults: Vec::new(),
         invalid_faults: Vec::new(),
+        attacks: Vec::new(),
+        invalid_attacks: Vec::new(),
     };
     for part in parts {
         checker.servers(part);
@@ -74,6 +78,7 @@ pub(crate) fn check(parts: &mut [Part], options: &LoadOptions<'_>) -> Checked {
         checker.prices(part);
         checker.budget(part);
         checker.faults(part);
+        checker.attacks(part);
         checker
             .suite
             .snapshot_folders
@@ -104,6 +109,10 @@ struct Checker<'a> {
     faults: Vec<Fault>,
     /// The names of faults with a problem of their own. Injecting one is not a second problem.
     invalid_faults: Vec<String>,
+    /// The attacks of all files.
+    attacks: Vec<Attack>,
+    /// The names of attacks with a problem of their own.
+    invalid_attacks: Vec<String>,
 }
 
 impl<'a> Checker<'a> {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use mcptest_attack::WrittenAttack;
 use mcptest_catalog::discovery::Discovery;
 use mcptest_catalog::prices::WrittenPrices;
 use mcptest_redact::volatile::Rule;
@@ -51,6 +52,8 @@ pub struct SuiteFile {
     pub tools: Vec<ToolTestFile>,
     /// Faults that a test can inject.
     pub faults: Vec<WrittenFault>,
+    /// Attacks that a test can inject: hostile texts in results, errors, descriptions and lists.
+    pub attacks: Vec<WrittenAttack>,
     /// Quality requirements for the tool descriptions of a server.
     pub tool_quality: Vec<ToolQualityFile>,
     /// Limits on cost and time.
@@ -116,7 +119,8 @@ pub struct AgentFields {
     /// The script for `builtin/scripted`: a list of runs, each a list of turns. Further runs repeat
     /// the last one.
     pub script: Option<Vec<Vec<ScriptTurn>>>,
-    /// Names of entries of `faults:` to inject in every run.
+    /// Names of entries of `faults:` and `attacks:` to inject. Faults strike in every run; each
+    /// attack has the test's runs for itself, unless `injection:` says `mode: together`.
     pub inject: Option<OneOrMany>,
     /// A check that the prompt names no tool and no server.
     pub discovery: Option<Discovery>,

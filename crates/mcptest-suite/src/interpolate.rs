@@ -77,6 +77,9 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
                     done.interpolate_agent_test(test, &original, scope);
                 }
             }
+            _ if entry.key == "attacks" => {
+                done.interpolate(&mut entry.value, &original, scope, Mode::KeepCanary);
+            }
             _ => done.interpolate(&mut entry.value, &original, scope, Mode::Expand),
         }
     }
@@ -96,6 +99,8 @@ enum Mode {
     Expand,
     /// It is kept for the run.
     KeepSaved,
+    /// It is an ordinary name; `${canary}` is kept for the run.
+    KeepCanary,
 }
 
 fn entries_of(node: &mut Node) -> Option<&mut Vec<Entry>> {
@@ -132,7 +137,13 @@ impl Interpolated {
                         self.interpolate_call(call, original, scope);
                     }
                 }
-                _ => self.interpolate(&mut field.value, original, scope, Mode::Expand),
+                _ => {
+                    let mode = match field.key.as_str() {
+                        "script" => Mode::KeepCanary,
+                        _ => Mode::Expand,
+                    };
+                    self.interpolate(&mut field.value, original, scope, mode);
+                }
             }
         }
     }
@@ -160,6 +171,12 @@ impl Interpolated {
                 if self.bytes > MAX_BYTES {
                     return None;
                 }
+                if mode == Mode::KeepCanary
+                    && reference.name == "canary"
+                    && !self.variables.contains_key("canary")
+                {
+                    return Some("${canary}".into());
+                }
                 let value = self.value_of(reference, original, scope, span)?;
                 self.bytes += value
                     .as_str()
@@ -175,7 +192,7 @@ impl Interpolated {
                 None
             };
             let value = match mode {
-                Mode::Expand => expand(text, &mut resolve),
+                Mode::Expand | Mode::KeepCanary => expand(text, &mut resolve),
                 Mode::KeepSaved => template::expand_keeping_saved(text, &mut resolve),
             };
             Some(Node {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcptest_agents::Agent;
+use mcptest_attack::Attack;
 use mcptest_catalog::discovery::Discovery;
 use mcptest_catalog::distractors::Distractors;
 use mcptest_catalog::prices::Prices;
@@ -93,9 +94,18 @@ impl Suite {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// The number of runs of a test with each model: its `runs`, for each of its distractor counts.
+    /// The number of runs of a test with each model: its `runs`, for each of its distractor counts
+    /// and for each of its attacks.
     #[must_use]
     pub fn runs_of(test: &AgentTest) -> u32 {
+        let blocks = test.attack_blocks().len();
+        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+        Self::runs_of_block(test).saturating_mul(blocks)
+    }
+
+    /// The number of runs of a test with each model and with the same attacks.
+    #[must_use]
+    pub fn runs_of_block(test: &AgentTest) -> u32 {
         let counts = test
             .distractors
             .as_ref()
@@ -273,6 +283,10 @@ pub struct AgentTest {
     pub script: Vec<Vec<ScriptTurn>>,
     /// The faults that are injected in every run.
     pub faults: Vec<Fault>,
+    /// The attacks that are injected.
+    pub attacks: Vec<Attack>,
+    /// The way in which runs have attacks.
+    pub attack_plan: AttackPlan,
     /// The virtual time that an agent waits for a call that never returns:
     /// `recovery.max_detection_ms`.
     pub detection_budget_ms: Option<u64>,
@@ -286,7 +300,58 @@ pub struct AgentTest {
     pub tags: Vec<String>,
 }
 
+/// The way in which the runs of a test have its attacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AttackPlan {
+    /// True if all attacks strike in every run.
+    pub together: bool,
+    /// True if the runs are also made without attack.
+    pub baseline: bool,
+}
+
+/// The attacks of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct RunAttacks<'a> {
+    /// The attacks.
+    pub attacks: &'a [Attack],
+    /// The number of the run among those with the same attacks, from 1.
+    pub run: u32,
+}
+
 impl AgentTest {
+    /// The blocks of its runs: the attacks of each. A test without attacks has one block.
+    #[must_use]
+    pub fn attack_blocks(&self) -> Vec<&[Attack]> {
+        let mut blocks: Vec<&[Attack]> = if self.attack_plan.together || self.attacks.is_empty() {
+            vec![&self.attacks]
+        } else {
+            self.attacks.chunks(1).collect()
+        };
+        if self.attack_plan.baseline && !self.attacks.is_empty() {
+            blocks.push(&[]);
+        }
+        blocks
+    }
+
+    /// The attacks of a run (from 1); `None` if the test has no attacks at all.
+    #[must_use]
+    pub fn attacks_of(&self, run: u32) -> Option<RunAttacks<'_>> {
+        if self.attacks.is_empty() {
+            return None;
+        }
+        let runs = Suite::runs_of_block(self).max(1);
+        let at = run.saturating_sub(1);
+        let blocks = self.attack_blocks();
+        let block = blocks
+            .get((at / runs) as usize)
+            .copied()
+            .unwrap_or_default();
+        Some(RunAttacks {
+            attacks: block,
+            run: at % runs + 1,
+        })
+    }
+
     /// The isolation of its sessions. A test with calls around its runs has sessions of its own in
     /// every run, so that concurrent runs do not see each other's state.
     #[must_use]

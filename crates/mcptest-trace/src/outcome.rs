@@ -44,6 +44,8 @@ pub enum Unit {
     Milliseconds,
     /// 0 or 1.
     Flag,
+    /// A difference of percentages.
+    Points,
     /// A list of figures; assert single ones with an index.
     List,
 }
@@ -58,6 +60,7 @@ impl Unit {
             Self::Count | Self::Tokens | Self::Dollars | Self::Milliseconds => {
                 Some((0.0, f64::INFINITY))
             }
+            Self::Points => Some((-100.0, 100.0)),
             Self::List => None,
         }
     }
@@ -73,6 +76,7 @@ impl Unit {
             Self::Dollars => "US dollars",
             Self::Milliseconds => "milliseconds",
             Self::Flag => "0 or 1",
+            Self::Points => "percentage points, -100 to 100",
             Self::List => "list",
         }
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::HttpHeader;
 use super::shared::{http_header, http_url};
+use super::{AttackArgs, HttpHeader};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,6 +45,8 @@ pub struct ProxyArgs {
     /// Seed for distractors and their order; default: from `--test`.
     #[arg(long, value_name = "N", requires = "distractors")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub attacks: AttackArgs,
     /// The name of the server in the trace.
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,

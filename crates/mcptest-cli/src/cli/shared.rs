@@ -171,3 +171,14 @@ pub(super) fn http_url(text: &str) -> Result<String, String> {
         _ => Err("an address begins with http:// or https:// and names a host".to_owned()),
     }
 }
+
+/// The attacks of a session.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct AttackArgs {
+    /// Inject the attacks of a file with an `attacks:` list.
+    #[arg(long, value_name = "FILE")]
+    pub attacks: Option<std::path::PathBuf>,
+    /// Only this attack of the file; repeatable.
+    #[arg(long, value_name = "NAME", requires = "attacks")]
+    pub attack: Vec<String>,
+}

@@ -8,6 +8,7 @@ use mcptest_wire::{HttpServer, ServerCommand};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::json;
 
+use crate::attacks;
 use crate::catalogs;
 use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
@@ -33,9 +34,12 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         None => None,
     };
     secrets::hide(catalogs::secrets_of(&args.header));
+    let (test, server) = (args.test.as_deref(), args.server.as_deref());
+    let attacks = attacks::of_session(&args.attacks, test, args.run, server)?;
     let options = ProxyOptions {
         target: target(args),
         distractors,
+        attacks,
         run: args.run.map(u64::from),
         server: args.server.clone(),
         test: args.test.clone(),

@@ -169,6 +169,7 @@ fn an_unreachable_golden_path_is_warned_about() {
             to_run: true,
             runs: None,
             siblings: &[],
+            attacks: Default::default(),
         };
         let problems = golden.check(&context);
         assert!(problems.iter().all(|problem| problem.warning));

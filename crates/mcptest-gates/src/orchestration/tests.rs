@@ -21,6 +21,7 @@ fn load(block: &Value, sets: Option<&Value>) -> Result<LoadedGate, Vec<Problem>>
         to_run: true,
         runs: Some(5),
         siblings: &siblings,
+        attacks: Default::default(),
     };
     match LoadedGate::load(find("orchestration").unwrap(), block, &context) {
         (Some(gate), _) => Ok(gate),

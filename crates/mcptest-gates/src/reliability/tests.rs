@@ -227,6 +227,7 @@ fn k_must_fit_the_runs() {
             to_run,
             runs,
             siblings: &[],
+            attacks: Default::default(),
         };
         LoadedGate::load(find("reliability").unwrap(), &block, &context).1
     };

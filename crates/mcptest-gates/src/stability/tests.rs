@@ -326,6 +326,7 @@ fn one_run_is_refused_when_the_suite_is_loaded() {
             to_run,
             runs,
             siblings: &[],
+            attacks: Default::default(),
         };
         LoadedGate::load(find("stability").unwrap(), &json!({}), &context).1
     };

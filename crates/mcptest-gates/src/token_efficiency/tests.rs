@@ -210,6 +210,7 @@ fn the_test_tells_the_model_where_the_trace_does_not_and_a_suite_its_prices() {
         to_run: false,
         runs: None,
         siblings: &siblings,
+        attacks: Default::default(),
     };
     let (gate, _) = LoadedGate::load(find("token_efficiency").unwrap(), &written, &load);
     let context = Context {

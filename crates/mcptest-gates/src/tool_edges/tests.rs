@@ -114,6 +114,7 @@ fn policies_that_cannot_bite_are_warned_about() {
             to_run: true,
             runs: None,
             siblings: &[],
+            attacks: Default::default(),
         };
         let problems = policy.check(&context);
         assert!(problems.iter().all(|problem| problem.warning));

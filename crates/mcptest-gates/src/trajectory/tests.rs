@@ -689,6 +689,7 @@ fn a_list_that_nothing_can_fail_is_warned_about() {
         to_run: true,
         runs: None,
         siblings: &[],
+        attacks: Default::default(),
     };
     for mode in MODES {
         let problems = trajectory(expecting(mode, "")).check(&context);

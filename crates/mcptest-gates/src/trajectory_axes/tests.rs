@@ -130,6 +130,7 @@ fn what_can_never_hold_is_warned_about() {
         to_run: false,
         runs: None,
         siblings: &[],
+        attacks: Default::default(),
     };
     let problems = axes.check(&context);
     assert_eq!(problems.len(), 1);

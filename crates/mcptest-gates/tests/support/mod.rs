@@ -1,8 +1,43 @@
 //! Traces of all sorts, for properties that must hold for every gate.
 
+use std::sync::LazyLock;
+
+use mcptest_attack::{Attack, WrittenAttack};
+use mcptest_gates::AttackContext;
 use mcptest_trace::trace::Trace;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+/// Two attacks, whose goals some of the runs meet.
+static ATTACKS: LazyLock<Vec<Attack>> = LazyLock::new(|| {
+    let attack = |name: &str, goal: Value| {
+        let target = json!({"tool": "search"});
+        let attack = json!({"name": name, "target": target, "payload": "plain-ask", "goal": goal});
+        let written: WrittenAttack = serde_json::from_value(attack).expect("an attack");
+        written.compile().expect("a good attack")
+    };
+    vec![
+        attack("deletes", json!({"call": {"tool": "delete_note"}})),
+        attack(
+            "finds",
+            json!({"calls": [{"tool": "find"}, {"tool": "create_note"}]}),
+        ),
+    ]
+});
+
+static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let names = ATTACKS.iter().map(|attack| attack.name().to_owned());
+    names.collect()
+});
+
+/// The attacks of all tests.
+pub fn attacks() -> AttackContext<'static> {
+    AttackContext {
+        declared: Some(&ATTACKS),
+        invalid: &[],
+        injected: &NAMES,
+    }
+}
 
 /// A short run over five tools, some of them failing or struck by a fault, with or without tokens.
 pub fn trace() -> impl Strategy<Value = Trace> {

@@ -1,7 +1,8 @@
 //! `agents:` and `tests:`: references and gates of agent tests.
 
+use mcptest_attack::Attack;
 use mcptest_catalog::discovery::Discovery;
-use mcptest_gate_api::LoadContext;
+use mcptest_gate_api::{AttackContext, LoadContext};
 use mcptest_trace::fault::Fault;
 use mcptest_trace::trace::OBSERVABLE_ROOTS;
 use serde_json::Value;
@@ -11,7 +12,7 @@ use super::{Checker, SCRIPTED};
 use crate::file::{AgentFields, Entry, WrittenAgent};
 use crate::import::Part;
 use crate::options::Purpose;
-use crate::suite::{AgentTest, Test, user_text};
+use crate::suite::{AgentTest, AttackPlan, Test, user_text};
 
 const DEFAULT_MAX_TURNS: u32 = 10;
 
@@ -21,7 +22,7 @@ fn has_agent(fields: &AgentFields) -> bool {
 }
 
 impl<'a> Checker<'a> {
-    /// The faults that a test injects. An unknown one is an error whatever the purpose.
+    /// The faults that a test injects. An unknown name is an error whatever the purpose.
     fn injected(
         &mut self,
         part: &Part,
@@ -33,19 +34,32 @@ impl<'a> Checker<'a> {
         let own_names = own.inject.iter().flat_map(|names| &names.0);
         for (index, name) in own_names.enumerate() {
             let is_valid = self.faults.iter().any(|fault| fault.name == *name);
-            if !is_valid && !self.invalid_faults.contains(name) {
-                let known: Vec<&str> = self
+            let is_attack = self.attacks.iter().any(|attack| attack.name() == name);
+            let is_invalid =
+                self.invalid_faults.contains(name) || self.invalid_attacks.contains(name);
+            if !is_valid && !is_attack && !is_invalid {
+                let mut known: Vec<&str> = self
                     .faults
                     .iter()
                     .map(|fault| fault.name.as_str())
                     .collect();
+                known.extend(self.attacks.iter().map(Attack::name));
+                let (kind, section) = match (self.faults.is_empty(), self.attacks.is_empty()) {
+                    (true, false) => ("attack", "attacks"),
+                    (false, false) => ("fault or attack", "faults"),
+                    _ => ("fault", "faults"),
+                };
                 let place = item_place(part, at, &["inject"], index);
                 self.problems
-                    .push(unknown_name(part, &place, "fault", name, &known, "faults"));
+                    .push(unknown_name(part, &place, kind, name, &known, section));
             }
         }
         let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
-        if names.is_none() && judged && self.options.purpose == Purpose::Run {
+        let injects_fault = names.is_some_and(|names| {
+            let mut names = names.0.iter();
+            names.any(|name| !self.attacks.iter().any(|attack| attack.name() == name))
+        });
+        if !injects_fault && judged && self.options.purpose == Purpose::Run {
             let message =
                 "`recovery` without `inject`: there is evidence only if a call times out in a server"
                     .to_owned();
@@ -62,6 +76,14 @@ impl<'a> Checker<'a> {
                     .cloned()
             })
             .collect()
+    }
+
+    /// The attacks that a test injects.
+    fn injected_attacks(&self, own: &AgentFields, base: Option<&AgentFields>) -> Vec<Attack> {
+        let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
+        let names = names.into_iter().flat_map(|names| &names.0);
+        let find = |name: &String| self.attacks.iter().find(|attack| attack.name() == name);
+        names.filter_map(find).cloned().collect()
     }
 
     /// Checks `discovery:` against the tools that the gates of the test name: the tools that are
@@ -220,15 +242,27 @@ impl<'a> Checker<'a> {
         let state = self.state(part, at, own, &servers);
         self.can_continue(part, at, &agents, !turns.is_empty());
         let runs = own.runs.or_else(|| base?.runs);
+        let attacks = self.injected_attacks(own, base);
+        let injected: Vec<String> = attacks.iter().map(|one| one.name().to_owned()).collect();
+        // Taken out for a moment: loading a gate adds problems to the checker.
+        let declared = std::mem::take(&mut self.attacks);
+        let invalid = std::mem::take(&mut self.invalid_attacks);
         let context = LoadContext {
             to_run: run,
             runs: runs.map(|runs| runs.max),
             siblings: &entry.gates,
+            attacks: AttackContext {
+                declared: Some(&declared),
+                invalid: &invalid,
+                injected: &injected,
+            },
         };
         let mut gates = Vec::new();
         for (block, _) in &entry.gates {
             gates.extend(self.gate(part, &format!("{at}/{block}"), block, &context));
         }
+        self.attacks = declared;
+        self.invalid_attacks = invalid;
         let written = |block: &str| {
             entry
                 .gates
@@ -237,7 +271,7 @@ impl<'a> Checker<'a> {
                 .map(|(_, written)| written)
         };
         let faults = self.injected(part, at, own, base, written("recovery").is_some());
-        let tool_names = self.tool_names(part, at, &gates, &faults);
+        let tool_names = self.tool_names(part, at, &gates, &faults, &attacks);
         let discovery = own
             .discovery
             .or_else(|| base?.discovery)
@@ -252,6 +286,14 @@ impl<'a> Checker<'a> {
             written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
         let tolerates_failed_runs =
             written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
+        let injection = written("injection");
+        let is_true = |value: Option<&Value>| value == Some(&Value::Bool(true));
+        let attack_plan = AttackPlan {
+            together: injection.and_then(|block| block.get("mode")?.as_str()) == Some("together"),
+            baseline: is_true(injection.and_then(|block| block.get("baseline"))),
+        };
+        // Without a `task:` of its own, `injection:` counts the test's assertions.
+        let counts_expect = injection.is_some_and(|block| block.get("task").is_none());
         let stops_when_decided = self.stops_when_decided(part, at, runs, &gates);
         let budget = self.test_budget(part, at, own, base, is_external);
         let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
@@ -265,8 +307,10 @@ impl<'a> Checker<'a> {
         self.suite.tests.push(Test::Agent(Box::new(AgentTest {
             stops_when_decided,
             budget,
-            tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
+            tolerates_failed_runs: is_true(tolerates_failed_runs) || counts_expect,
             faults,
+            attacks,
+            attack_plan,
             tool_names,
             detection_budget_ms,
             distractors,

@@ -69,6 +69,7 @@ pub(crate) fn expressions_of_invalid(
                 to_run: false,
                 runs: None,
                 siblings: &gates,
+                attacks: Default::default(),
             };
             for (key, block) in gates
                 .iter()

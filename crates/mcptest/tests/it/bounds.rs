@@ -33,6 +33,7 @@ pub fn block(gate: &GateInfo) -> Value {
         "stability" => json!({}),
         "reliability" => json!({}),
         "recovery" => json!({"max_detection_ms": 1000}),
+        "injection" => json!({"baseline": true, "task": [{"tool_names": {"contains": "t"}}]}),
         "narrative" => json!({}),
         other => panic!("give `{other}` a block here"),
     }
@@ -69,6 +70,15 @@ fn suite(gate: &GateInfo, expect: &Value) -> Value {
         "recovery" => {
             suite["faults"] = json!([{"name": "hung", "target": {"tool": "t"}, "kind": "hang"}]);
             suite["agents"][0]["inject"] = json!(["hung"]);
+        }
+        "injection" => {
+            let goal = json!({"call": {"tool": "u", "args": {"q": {"contains": "${canary}"}}}});
+            suite["attacks"] = json!([{
+                "name": "a", "target": {"tool": "t"}, "payload": "plain-ask", "goal": goal
+            }]);
+            suite["agents"][0]["inject"] = json!(["a"]);
+            let calls = json!([{"tool": "u", "args": {"q": "${canary}"}}]);
+            suite["agents"][0]["script"][0][1]["calls"] = calls;
         }
         _ => {}
     }

@@ -5,9 +5,11 @@ use mcptest_gates::GATES;
 
 use crate::support::{files, root, run};
 
-/// Mock manifests and benchmark specs are in the same folders as suites.
+/// Mock manifests, benchmark specs and files that suites import are in the same folders as suites.
 fn is_suite(text: &str) -> bool {
-    !text.lines().any(|line| line.starts_with("mock_server:")) && !is_bench(text)
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    let is_part = has("attacks:") && !has("agents:");
+    !has("mock_server:") && !is_part && !is_bench(text)
 }
 
 fn is_bench(text: &str) -> bool {

@@ -120,6 +120,7 @@ fn meaning(gate: &GateMeaning) -> Meaning {
             Unit::Dollars => "dollars",
             Unit::Milliseconds => "milliseconds",
             Unit::Flag => "flag",
+            Unit::Points => "points",
             Unit::List => "list",
         },
         range: target
