@@ -26,6 +26,7 @@
 
 mod attack;
 mod backend;
+mod client_sessions;
 mod distract;
 mod error;
 mod fault;

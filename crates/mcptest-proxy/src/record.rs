@@ -1,12 +1,16 @@
 //! The trace file, which is a complete trace at every moment.
 
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mcptest_redact::redact::Redactor;
 use mcptest_trace::trace::Trace;
+use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
 
+use crate::client_sessions::ClientSession;
 use crate::log;
 
 /// Writing takes at most one part in this number of the time; further writes wait.
@@ -16,17 +20,19 @@ const MAX_SHARE: u32 = 20;
 pub(crate) struct Recorder {
     path: PathBuf,
     redactor: Redactor,
+    session: ClientSession,
     /// The end and the duration of the last write.
     last: Option<(Instant, Duration)>,
 }
 
 impl Recorder {
-    pub(crate) fn new(path: &Path, secrets: &[String]) -> Self {
+    pub(crate) fn new(path: &Path, secrets: &[String], session: ClientSession) -> Self {
         // Redacting every `1` of a trace would make it unreadable.
         let secrets = secrets.iter().filter(|secret| secret.len() >= 6).cloned();
         Self {
             path: path.to_owned(),
             redactor: Redactor::new(secrets),
+            session,
             last: None,
         }
     }
@@ -44,11 +50,14 @@ impl Recorder {
         }
     }
 
-    /// Replaces the file atomically.
+    /// Replaces the file atomically, with the calls of other sessions of the same client.
     pub(crate) fn write(&mut self, trace: &Trace) -> io::Result<()> {
         let start = Instant::now();
         let mut value = serde_json::to_value(trace).map_err(io::Error::other)?;
         self.redactor.value(&mut value);
+        // Until the end of this function, no other session replaces the file.
+        let _lock = lock_folder(&self.path);
+        let value = self.session.merge(read(&self.path), value);
         let mut text = value.to_string().into_bytes();
         text.push(b'\n');
         let result = mcptest_files::write(&self.path, &text);
@@ -61,10 +70,27 @@ impl Recorder {
     }
 }
 
+/// Locks the folder of a file, until the result is dropped. A file system without locks gives
+/// nothing: there, sessions at the same moment may lose calls.
+fn lock_folder(path: &Path) -> Option<File> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or(Path::new("."))).ok()?;
+    flock(&folder, FlockOperation::LockExclusive).ok()?;
+    Some(folder)
+}
+
+/// The trace in a file. A device or a pipe has none.
+fn read(path: &Path) -> Option<Value> {
+    if !fs::symlink_metadata(path).ok()?.is_file() {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use mcptest_trace::trace::ToolCall;
 
     use super::*;
@@ -73,7 +99,11 @@ mod tests {
     fn the_file_is_replaced_and_no_other_file_is_left() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("t.json");
-        let mut recorder = Recorder::new(&path, &["s3cret-value".to_owned(), "x".to_owned()]);
+        let mut recorder = Recorder::new(
+            &path,
+            &["s3cret-value".to_owned(), "x".to_owned()],
+            ClientSession::of_parent(None),
+        );
         recorder.write(&Trace::default()).expect("written");
         let mut call = ToolCall::new(None, "a");
         call.set_args(serde_json::json!({"key": "it is s3cret-value", "x": 1}));
@@ -83,10 +113,9 @@ mod tests {
         };
         recorder.write(&trace).expect("written");
         let text = fs::read_to_string(&path).expect("a file");
-        assert_eq!(
-            text,
-            "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is [redacted]\",\"x\":1}}]}\n"
-        );
+        let written = "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is [redacted]\",\
+                       \"x\":1}}],\"recording\":";
+        assert!(text.starts_with(written), "{text}");
         assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 1);
     }
 }

@@ -7,11 +7,13 @@ use std::thread;
 use std::time::Instant;
 
 use mcptest_attack::AttackRun;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep_until, timeout};
 
 use crate::attack;
 use crate::backend::{Backend, ProxiedServer};
+use crate::client_sessions::{ClientSession, subject};
 use crate::distract::DistractorPlan;
 use crate::error::ProxyError;
 use crate::fault::ProxyFault;
@@ -86,10 +88,10 @@ pub async fn relay(
     observer.trace.test = options.test.map(Into::into);
     observer.trace.run = options.run;
     let shared = Shared::new(observer);
-    let mut recorder = options
-        .record
-        .as_deref()
-        .map(|path| Recorder::new(path, &options.secrets));
+    let mut recorder = options.record.as_deref().map(|path| {
+        let session = ClientSession::of_parent(server_name.clone());
+        Recorder::new(path, &options.secrets, session)
+    });
     // Reports a file that cannot be written before the session starts.
     write(recorder.as_mut(), &shared)?;
     let mut stop = std::pin::pin!(stop);
@@ -98,7 +100,15 @@ pub async fn relay(
         () = &mut stop => return Ok(SessionEnd::Stopped),
         opened = Backend::open(&options.target) => opened,
     };
-    let (mut backend, stdin, stdout) = opened?;
+    let (mut backend, stdin, stdout) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let message = format!("{}did not start: {error}", subject(server_name.as_deref()));
+            set_error(&shared, ErrorKind::ServerMissing, message);
+            write(recorder.as_mut(), &shared)?;
+            return Err(error);
+        }
+    };
     let start = Instant::now();
     log::started(server_name.as_deref().unwrap_or_default());
     let (to_client, client_served) = write_thread(output);
@@ -139,6 +149,9 @@ pub async fn relay(
     }
     // A client that does not read is not waited for.
     let _ = timeout(LAST_OUTPUT_WAIT, client_served).await;
+    if let Ok(SessionEnd::Server(status)) = &end {
+        record_end(&shared, server_name.as_deref(), *status);
+    }
     write(recorder.as_mut(), &shared)?;
     let reason = match &end {
         Ok(SessionEnd::Client) => "the client closed its side",
@@ -156,6 +169,25 @@ pub async fn relay(
         Some(failure) => end.and(Err(ProxyError::Distractors(failure))),
         None => end,
     }
+}
+
+/// Records the end of a server before its client, unless it exited normally after it had listed its
+/// tools: then the agent is not to blame for calls that it could not make.
+fn record_end(shared: &Shared, server: Option<&str>, status: Option<ExitStatus>) {
+    let how = status.map_or_else(String::new, |status| format!(" ({status})"));
+    let listed = shared.observer().trace.catalog.is_some();
+    let subject = subject(server);
+    if !listed {
+        let message = format!("{subject}ended before it listed its tools{how}");
+        set_error(shared, ErrorKind::ServerMissing, message);
+    } else if !status.is_some_and(|status| status.success()) {
+        let message = format!("{subject}ended before its client{how}");
+        set_error(shared, ErrorKind::ServerCrash, message);
+    }
+}
+
+fn set_error(shared: &Shared, kind: ErrorKind, message: String) {
+    shared.observer().trace.error = Some(RunError { kind, message });
 }
 
 /// Writes the trace whenever it has changed. Returns only with an error.

@@ -301,7 +301,73 @@ fn the_end_of_either_side_and_signals() {
     assert_eq!(output.code, 130);
     assert!(!processes().contains(slow));
     let trace = std::fs::read_to_string(dir.path().join("u.json")).unwrap();
-    assert_eq!(trace, "{\"tool_calls\":[],\"tools_listed\":false}\n");
+    let written = "{\"tool_calls\":[],\"tools_listed\":false,\"recording\":{";
+    assert!(trace.starts_with(written), "{trace}");
+}
+
+#[test]
+fn all_sessions_of_a_client_are_one_trace() {
+    let dir = folder(&[("web.yml", WEB)]);
+    let args = with_mock(&["--record", "t.json", "--server", "web"]);
+    // Two at once, then a third.
+    let mut sessions = [
+        Session::start(dir.path(), &args),
+        Session::start(dir.path(), &args),
+    ];
+    for (index, session) in sessions.iter_mut().enumerate() {
+        session.open();
+        session.ask(&call(2, ["search", "fetch"][index]));
+        trace_with_results(dir.path(), index + 1);
+    }
+    sessions[0].ask(&call(3, "fetch"));
+    for session in sessions {
+        assert_eq!(session.end().0, 0);
+    }
+    let mut third = Session::start(dir.path(), &args);
+    third.open();
+    third.ask(&call(2, "search"));
+    assert_eq!(third.end().0, 0);
+    let trace = trace(dir.path());
+    let list = |key: &str| trace[key].as_array().unwrap().clone();
+    let names: Vec<Value> = list("tool_calls")
+        .iter()
+        .map(|call| call["name"].clone())
+        .collect();
+    assert_eq!(names, ["search", "fetch", "fetch", "search"]);
+    assert_eq!(list("tool_results").len(), 4);
+    assert_eq!(list("catalog").len(), 2);
+    let ids: std::collections::BTreeSet<String> = list("tool_calls")
+        .iter()
+        .map(|call| call["id"].to_string())
+        .collect();
+    assert_eq!(ids.len(), 4, "{trace}");
+    assert!(trace.get("tools_listed").is_none() && trace.get("error").is_none());
+}
+
+#[test]
+fn a_server_that_never_came_up_is_an_error_of_the_trace() {
+    let suite = "agents: [{name: a, servers: [web], trajectory: {mode: strict, calls: [{name: search}]}}]\n";
+    for server in [&["no-such-program-anywhere"][..], &["false"]] {
+        let dir = folder(&[("s.yml", suite)]);
+        let args = [
+            "proxy", "--record", "t.json", "--server", "web", "--test", "a", "--",
+        ];
+        let mut proxy = mcptest(dir.path())
+            .args([&args, server].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The client waits for an answer.
+        let input = proxy.stdin.take();
+        assert_eq!(proxy.wait().unwrap().code(), Some(2), "{server:?}");
+        drop(input);
+        let error = &trace(dir.path())["error"];
+        assert_eq!(error["kind"], "server_missing", "{server:?}: {error}");
+        let scored = run(dir.path(), &["score", "s.yml", "--trace", "t.json"]);
+        assert_eq!(scored.code, 2, "{}", scored.stdout);
+    }
 }
 
 #[test]
