@@ -27,6 +27,7 @@ mod public_traces;
 mod python;
 mod schema_table;
 mod site;
+mod statistics;
 mod words;
 mod workspace;
 
@@ -47,6 +48,9 @@ Commands:
                             saves counterexamples in the proptest-regressions files of the tests
   fuzz-readers [--inputs N] [--seed S]
                             mutated fixtures through every reader of trace formats, 100000 unless N is given
+  statistics [--pairs N] [--seed S]
+                            compare the statistics of comparisons with scipy and statsmodels on 1000 (or N) random pairs
+                            of reports (python3 is needed)
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
   site                      build the documentation in target/site, and check the links of its pages (mdbook is
@@ -121,6 +125,10 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["dist", flags @ ..] => match dist::Options::parse(flags) {
             Some(options) => dist::run(&options),
+            None => return usage(),
+        },
+        ["statistics", flags @ ..] => match statistics::Options::parse(flags) {
+            Some(options) => statistics::run(&options),
             None => return usage(),
         },
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),

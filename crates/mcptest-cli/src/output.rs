@@ -104,6 +104,11 @@ impl Output {
         self.err.colour
     }
 
+    /// The style of status lines on standard error.
+    pub fn status_style(&self) -> Style {
+        self.err
+    }
+
     /// Returns true if a progress bar makes sense: a person is watching.
     pub fn is_watched(&self) -> bool {
         !self.quiet
