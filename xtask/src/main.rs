@@ -22,6 +22,7 @@ mod modules;
 mod narrative;
 mod page;
 mod pictures;
+mod poisoned;
 mod properties;
 mod public_traces;
 mod python;
@@ -76,6 +77,8 @@ Commands:
                             recorded runs; --show lists what is wrong on the part that rules may be tuned on
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)
+  poisoned FOLDER           the SEC rules on catalogs of real servers and on poisoned tools, which are not in this
+                            repository, and their time on a line of 1 MiB
   lint-sample FOLDER [dev|test|all] [SEED]
                             a random sample of 50 of the findings that `doctor` shows by default, from one half
                             (or all) of the catalogs in a folder, to be judged by a person
@@ -139,6 +142,7 @@ fn main() -> ExitCode {
             narrative::run(Some(folder.as_ref()), true).map_err(Into::into)
         }
         ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
+        ["poisoned", folder] => poisoned::run(std::path::Path::new(folder)),
         ["lint-sample", folder, rest @ ..] => match rest {
             [] => lint_sample::run(std::path::Path::new(folder), "test", None),
             [half @ ("dev" | "test" | "all")] => {

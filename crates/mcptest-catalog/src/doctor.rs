@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::lint::lines::{self, Line, Selection};
-use crate::lint::{self, Finding, Severity};
+use crate::lint::security::{self, Listing};
+use crate::lint::{self, Entry, Finding, Severity};
 use crate::prices::{Prices, Usd};
 use crate::similar_names::{self, SimilarNames, Similarity};
 use crate::tokens::{self, Price};
@@ -133,6 +134,15 @@ pub struct ServerReport {
     /// The tools as listed.
     #[serde(skip)]
     pub listed: Vec<Value>,
+    /// The instructions for clients.
+    #[serde(skip)]
+    pub instructions: Option<Value>,
+    /// The prompts as listed.
+    #[serde(skip)]
+    pub prompts: Vec<Value>,
+    /// The resources and their templates as listed.
+    #[serde(skip)]
+    pub resources: Vec<Value>,
     /// The content of the file, to find lines in.
     #[serde(skip)]
     pub text: Option<String>,
@@ -220,8 +230,23 @@ impl ServerReport {
             tools: Vec::new(),
             timing: None,
             listed: Vec::new(),
+            instructions: None,
+            prompts: Vec::new(),
+            resources: Vec::new(),
             text: None,
             lines: OnceLock::new(),
+        }
+    }
+
+    /// Everything that it lists, for the rules on texts.
+    #[must_use]
+    pub fn listing<'a>(&'a self, server: Option<&'a str>) -> Listing<'a> {
+        Listing {
+            server,
+            tools: &self.listed,
+            instructions: self.instructions.as_ref(),
+            prompts: &self.prompts,
+            resources: &self.resources,
         }
     }
 
@@ -289,14 +314,6 @@ impl DoctorReport {
                 names.map(|name| (server.name.clone(), name.to_owned()))
             })
             .collect();
-        let findings = || -> Vec<Finding> {
-            let several = servers.len() > 1;
-            let named = |server: &ServerReport| several.then(|| server.name.clone());
-            servers
-                .iter()
-                .flat_map(|server| lint::lint(named(server).as_deref(), &server.listed))
-                .collect()
-        };
         Self {
             schema_version: SCHEMA_VERSION,
             tokens,
@@ -304,7 +321,7 @@ impl DoctorReport {
             context_percent: tenths_of_percent(tokens, context_window) as f64 / 10.0,
             dollars: Dollars::new(tokens),
             similar_names: similar_names::find(&names),
-            lint: lint.then(|| LintReport::new(findings())),
+            lint: lint.then(|| LintReport::new(findings(&servers))),
             servers,
         }
     }
@@ -390,6 +407,12 @@ impl LintReport {
         report
     }
 
+    /// Adds findings of another source. [`LintReport::recount`] counts them.
+    pub fn add(&mut self, findings: Vec<Finding>) {
+        self.findings.extend(findings);
+        lint::drop_passes(&mut self.findings);
+    }
+
     /// Counts again and makes the lines again, after waivers were applied to the findings or the
     /// selection was changed.
     pub fn recount(&mut self) {
@@ -413,12 +436,40 @@ impl LintReport {
         let mut tools: Vec<_> = self
             .findings
             .iter()
+            .filter(|finding| finding.entry == Entry::Tool)
             .map(|finding| (&finding.server, finding.index))
             .collect();
         tools.sort();
         tools.dedup();
         tools.len()
     }
+}
+
+/// The listings of servers. They have names if there are several.
+#[must_use]
+pub fn listings(servers: &[ServerReport]) -> Vec<Listing<'_>> {
+    let several = servers.len() > 1;
+    servers
+        .iter()
+        .map(|server| server.listing(several.then_some(server.name.as_str())))
+        .collect()
+}
+
+/// All findings, server by server: those of tools, then those of texts.
+fn findings(servers: &[ServerReport]) -> Vec<Finding> {
+    let listings = listings(servers);
+    let mut texts = security::lint(&listings);
+    let mut findings = Vec::new();
+    for listing in &listings {
+        let (own, others) = texts
+            .into_iter()
+            .partition(|finding: &Finding| finding.server.as_deref() == listing.server);
+        texts = others;
+        findings.extend(lint::lint(listing.server, listing.tools));
+        findings.extend::<Vec<Finding>>(own);
+    }
+    lint::drop_passes(&mut findings);
+    findings
 }
 
 /// Tenths of a percent, rounded down.

@@ -6,6 +6,7 @@ pub mod distractors;
 pub mod doctor;
 pub mod lexical;
 pub mod lint;
+pub mod pin;
 pub mod prices;
 pub mod quality;
 pub mod similar_names;

@@ -119,6 +119,7 @@ async fn examine(report: &mut ServerReport, session: &Session) {
     let info = client.server();
     report.revision = Some(info.revision.as_str().to_owned());
     report.server_info = info.server_info.clone();
+    report.instructions = info.instructions.clone().map(Value::from);
     if info.probe_unanswered {
         report.problems.push(ServerProblem {
             severity: Severity::Warning,
@@ -145,6 +146,14 @@ async fn examine(report: &mut ServerReport, session: &Session) {
             Some(Ok(listed)) => {
                 entries = Some(listed.len());
                 answered = Some(true);
+                if name == "prompts" {
+                    report.prompts = listed;
+                } else {
+                    report.resources = listed;
+                    // Few servers have templates, and some do not know the request.
+                    let templates = client.list_resource_templates().await;
+                    report.resources.extend(templates.unwrap_or_default());
+                }
             }
             Some(Err(error)) => {
                 answered = Some(false);

@@ -347,6 +347,12 @@ impl Judge {
                 .partition(|(.., severity)| severity == "pass");
             clean_ones_pass(tokens.len(), &passes, &findings)
                 .with_context(|| format!("{}", server["name"]))?;
+            // The second implementation knows nothing of attacks; `cargo xtask poisoned` measures
+            // those rules.
+            let findings = findings
+                .into_iter()
+                .filter(|(_, rule, ..)| !rule.starts_with("SEC-"))
+                .collect();
             opinions.push(Ours { tokens, findings });
         }
         ensure!(

@@ -1,6 +1,6 @@
 //! DESC-001: the description is empty or under 20 characters.
 
-use super::{Hit, Rule, Severity, Smell, chars, description, snippet, wording};
+use super::{Check, Hit, Rule, Severity, Smell, chars, description, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "get_weather", "description": "Weather.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Underspecified),
-    check,
+    check: Check::Tool(check),
 };
 
 const MIN_LENGTH: usize = 20;

@@ -1,6 +1,6 @@
 //! DESC-002: the description is over 500 characters.
 
-use super::{Hit, Rule, Severity, Smell, chars, description, snippet, wording};
+use super::{Check, Hit, Rule, Severity, Smell, chars, description, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "get_weather", "description": "Get the weather. Returns text. The city must be a name of at most eighty characters without digits. The unit must be celsius or fahrenheit. If the unit is absent then celsius is used. If the city is not known then an error is returned. Do not pass a country. Do not pass a postal code. Do not pass coordinates. Do not pass more than one city. The city must be a name of at most eighty characters without digits. The unit must be celsius or fahrenheit. If the unit is absent then celsius is used. If the city is not known then an error comes.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Verbose),
-    check,
+    check: Check::Tool(check),
 };
 
 const MAX_LENGTH: usize = 500;

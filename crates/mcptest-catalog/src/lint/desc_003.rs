@@ -1,6 +1,6 @@
 //! DESC-003: the description equals the tool name.
 
-use super::{Hit, Rule, Severity, Smell, description, snippet, wording};
+use super::{Check, Hit, Rule, Severity, Smell, description, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "list_open_pull_requests", "description": "List open pull requests", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "list_open_pull_requests", "description": "List the pull requests of a repository that are neither merged nor closed. Returns number and title of each.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: Some(Smell::Uninformative),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

@@ -1,6 +1,6 @@
 //! DESC-004: the description contains no common verb.
 
-use super::{Hit, Rule, Severity, Smell, description, snippet, verbs, wording};
+use super::{Check, Hit, Rule, Severity, Smell, description, snippet, verbs, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "weather", "description": "Current temperature and sky conditions for a city.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Uninformative),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

@@ -1,6 +1,6 @@
 //! DESC-005: the description uses positional phrases that mean nothing in a flat catalog.
 
-use super::{Hit, Rule, Severity, Smell, description};
+use super::{Check, Hit, Rule, Severity, Smell, description};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "fetch_page", "description": "Fetch one more page, see above. Returns the items of the page.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "fetch_page", "description": "Fetch one more page of a list that search began. Returns the items of the page.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: Some(Smell::Brittle),
-    check,
+    check: Check::Tool(check),
 };
 
 const PHRASES: [&str; 27] = [

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Finding, Hit, Rule, Severity, Smell, description, schema, snippet, wording};
+use super::{Check, Finding, Hit, Rule, Severity, Smell, description, schema, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Underspecified),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

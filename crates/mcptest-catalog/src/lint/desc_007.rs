@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, Smell, mentions, schema, snippet};
+use super::{Check, Hit, Rule, Severity, Smell, mentions, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "list_issues", "description": "List the issues of a project. Returns id and title of each.", "inputSchema": {"type": "object", "properties": {"state": {"type": "string", "description": "Which ones", "enum": ["open", "closed"], "default": "open"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "list_issues", "description": "List the issues of a project. Returns id and title of each.", "inputSchema": {"type": "object", "properties": {"state": {"type": "string", "description": "`open` for issues to be done, `closed` for the others", "enum": ["open", "closed"], "default": "open"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     smell: Some(Smell::Underspecified),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

@@ -1,6 +1,8 @@
 //! DESC-010: the description states an action but never says what the tool returns.
 
-use super::{Hit, Rule, Severity, Smell, chars, describes_return, description, snippet, wording};
+use super::{
+    Check, Hit, Rule, Severity, Smell, chars, describes_return, description, snippet, wording,
+};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather here. Returns temperature and sky as text.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: Some(Smell::MissingReturnFormat),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

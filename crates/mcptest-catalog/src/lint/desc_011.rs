@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ANNOTATION_HINTS, Hit, Rule, Severity, Smell, snippet};
+use super::{ANNOTATION_HINTS, Check, Hit, Rule, Severity, Smell, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": "yes"}}"#,
     good: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}}"#,
     smell: Some(Smell::InvalidAnnotation),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

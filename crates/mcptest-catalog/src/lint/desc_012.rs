@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::wording::{self, Action};
-use super::{Hit, Rule, Severity, Smell};
+use super::{Check, Hit, Rule, Severity, Smell};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}}"#,
     good: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}}"#,
     smell: Some(Smell::MissingAnnotations),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, Smell, prose, schema, snippet};
+use super::{Check, Hit, Rule, Severity, Smell, prose, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "set_status", "description": "Set the status of an issue. Returns the issue as it is then.", "inputSchema": {"type": "object", "properties": {"status": {"type": "string", "description": "The new status, one of open, closed, or pending", "default": "open", "maxLength": 9}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "set_status", "description": "Set the status of an issue. Returns the issue as it is then.", "inputSchema": {"type": "object", "properties": {"status": {"type": "string", "description": "The new status, one of open, closed, or pending", "enum": ["open", "closed", "pending"], "default": "open"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     smell: Some(Smell::Underspecified),
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

@@ -2,7 +2,8 @@
 //!
 //! Rules check a tool exactly as its server listed it, so a malformed tool gives findings and is
 //! never dropped. `DESC` rules are about descriptions, `SCH` rules about the strictness of input
-//! schemas, `TOOL` rules about entries that are not valid tools.
+//! schemas, `TOOL` rules about entries that are not valid tools. `SEC` rules are about texts that
+//! attack the model: [`security`] applies them, to everything that a server lists.
 
 mod desc_001;
 mod desc_002;
@@ -25,12 +26,28 @@ mod sch_002;
 mod sch_003;
 mod sch_004;
 mod schema;
+mod sec_001;
+mod sec_002;
+mod sec_003;
+mod sec_004;
+mod sec_005;
+mod sec_006;
+mod sec_007;
+mod sec_008;
+mod sec_009;
+mod sec_010;
+mod sec_011;
+mod sec_013;
+mod sec_014;
+pub mod security;
 mod snippet;
 mod tool_001;
 mod tool_002;
 mod verbs;
 pub mod waivers;
 mod wording;
+
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,7 +99,18 @@ pub struct Rule {
     pub good: &'static str,
     /// The smell that its findings count as.
     pub smell: Option<Smell>,
-    check: fn(&Tool) -> Vec<Hit>,
+    check: Check,
+}
+
+/// The check of a rule.
+#[derive(Debug, Clone, Copy)]
+enum Check {
+    /// Applied to a tool.
+    Tool(fn(&Tool) -> Vec<Hit>),
+    /// Applied to each string that a model reads.
+    Text(fn(&security::Text<'_>, &security::Context<'_>) -> Option<Hit>),
+    /// Applied to whole catalogs, elsewhere.
+    Catalogs,
 }
 
 /// A place that a rule flagged.
@@ -94,6 +122,7 @@ struct Hit {
     fix: Option<String>,
     weight: u64,
     minor: bool,
+    severity: Option<Severity>,
 }
 
 impl Hit {
@@ -105,7 +134,20 @@ impl Hit {
             fix: None,
             weight: 0,
             minor: false,
+            severity: None,
         }
+    }
+
+    /// Sets the suggestion.
+    fn suggest(mut self, suggestion: &str) -> Self {
+        suggestion.clone_into(&mut self.suggestion);
+        self
+    }
+
+    /// Sets a severity that is not the rule's.
+    fn severity(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
+        self
     }
 
     /// Sets the text that can be pasted.
@@ -133,7 +175,7 @@ impl Hit {
 }
 
 /// All rules, in the order of reports.
-pub const RULES: [&Rule; 19] = [
+pub const RULES: [&Rule; 32] = [
     &desc_001::RULE,
     &desc_002::RULE,
     &desc_003::RULE,
@@ -153,6 +195,19 @@ pub const RULES: [&Rule; 19] = [
     &sch_004::RULE,
     &tool_001::RULE,
     &tool_002::RULE,
+    &sec_001::RULE,
+    &sec_002::RULE,
+    &sec_003::RULE,
+    &sec_004::RULE,
+    &sec_005::RULE,
+    &sec_006::RULE,
+    &sec_007::RULE,
+    &sec_008::RULE,
+    &sec_009::RULE,
+    &sec_010::RULE,
+    &sec_011::RULE,
+    &sec_013::RULE,
+    &sec_014::RULE,
 ];
 
 /// The rule with this id, in any case.
@@ -172,6 +227,8 @@ pub enum Family {
     Schema,
     /// `TOOL`: entries that are not valid tools.
     Tool,
+    /// `SEC`: texts that attack the model.
+    Security,
 }
 
 /// The family that an id belongs to.
@@ -180,6 +237,7 @@ pub fn family(rule: &str) -> Family {
     match rule.split_once('-').map(|(family, _)| family) {
         Some("SCH") => Family::Schema,
         Some("TOOL") => Family::Tool,
+        Some("SEC") => Family::Security,
         _ => Family::Description,
     }
 }
@@ -237,6 +295,40 @@ impl Smell {
     }
 }
 
+/// The kind of an entry of a catalog.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// A tool.
+    #[default]
+    Tool,
+    /// The instructions of a server.
+    Instructions,
+    /// A prompt.
+    Prompt,
+    /// A resource, or a template of resources.
+    Resource,
+}
+
+impl Entry {
+    fn is_tool(&self) -> bool {
+        *self == Self::Tool
+    }
+}
+
 /// One result of the lint for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
@@ -244,8 +336,12 @@ pub struct Finding {
     /// The server, where the catalog has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The tool's name; `#3` for the third entry of the list if it has none.
+    /// The tool's name; `#3` for the third entry of the list if it has none. For entries of
+    /// another kind, that kind and its name.
     pub tool: String,
+    /// The kind of the entry.
+    #[serde(default, skip_serializing_if = "Entry::is_tool")]
+    pub entry: Entry,
     /// The entry of the list, from 0.
     pub index: usize,
     /// The rule's id; none for the pass of a clean tool.
@@ -276,6 +372,24 @@ pub struct Finding {
 }
 
 impl Finding {
+    fn new(server: Option<&str>, index: usize, tool: String, rule: &Rule, hit: Hit) -> Self {
+        Self {
+            server: server.map(Into::into),
+            tool,
+            entry: Entry::Tool,
+            index,
+            rule: Some(rule.id.to_owned()),
+            severity: hit.severity.unwrap_or(rule.severity),
+            message: hit.message,
+            suggestion: Some(hit.suggestion).filter(|text| !text.is_empty()),
+            fix: hit.fix,
+            path: hit.path,
+            weight: hit.weight,
+            minor: hit.minor,
+            waived: None,
+        }
+    }
+
     /// Returns true if it counts: a rule fired, and no waiver covers it.
     #[must_use]
     pub fn counts(&self) -> bool {
@@ -305,38 +419,49 @@ pub fn lint(server: Option<&str>, listed: &[Value]) -> Vec<Finding> {
 }
 
 fn lint_entry(server: Option<&str>, index: usize, entry: &Value) -> Vec<Finding> {
-    let finding = |rule: Option<&Rule>, hit: Hit| Finding {
-        server: server.map(Into::into),
-        tool: label(index, entry),
-        index,
-        rule: rule.map(|rule| rule.id.to_owned()),
-        severity: rule.map_or(Severity::Pass, |rule| rule.severity),
-        message: hit.message,
-        suggestion: Some(hit.suggestion).filter(|text| !text.is_empty()),
-        fix: hit.fix,
-        path: hit.path,
-        weight: hit.weight,
-        minor: hit.minor,
-        waived: None,
-    };
+    let finding =
+        |rule: &Rule, hit: Hit| Finding::new(server, index, label(index, entry), rule, hit);
     let Some(tool) = Tool::from_listing(None, entry) else {
-        return vec![finding(
-            Some(&tool_001::RULE),
-            tool_001::not_an_object(entry),
-        )];
+        return vec![finding(&tool_001::RULE, tool_001::not_an_object(entry))];
     };
     let mut found = Vec::new();
     for rule in RULES {
-        found.extend(
-            (rule.check)(&tool)
-                .into_iter()
-                .map(|hit| finding(Some(rule), hit)),
-        );
+        if let Check::Tool(check) = rule.check {
+            found.extend(check(&tool).into_iter().map(|hit| finding(rule, hit)));
+        }
     }
     if found.is_empty() {
-        found.push(finding(None, Hit::new("no rule fired", "")));
+        found.push(pass(server, index, entry));
     }
     found
+}
+
+/// Drops the passes of tools that have a finding after all.
+pub(crate) fn drop_passes(findings: &mut Vec<Finding>) {
+    let found: BTreeSet<(Option<String>, usize)> = findings
+        .iter()
+        .filter(|finding| finding.severity != Severity::Pass && finding.entry == Entry::Tool)
+        .map(|finding| (finding.server.clone(), finding.index))
+        .collect();
+    findings.retain(|finding| {
+        finding.severity != Severity::Pass
+            || !found.contains(&(finding.server.clone(), finding.index))
+    });
+}
+
+/// The single result of a clean entry.
+fn pass(server: Option<&str>, index: usize, entry: &Value) -> Finding {
+    Finding {
+        rule: None,
+        severity: Severity::Pass,
+        ..Finding::new(
+            server,
+            index,
+            label(index, entry),
+            &tool_001::RULE,
+            Hit::new("no rule fired", ""),
+        )
+    }
 }
 
 /// The description without surrounding whitespace; empty where there is none.
@@ -416,16 +541,20 @@ pub(crate) fn documented_arguments(tool: &Tool) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
     fn rules(listed: &Value) -> Vec<String> {
-        lint(None, std::slice::from_ref(listed))
+        let tools = std::slice::from_ref(listed);
+        let texts = security::lint(&[security::Listing {
+            tools,
+            ..security::Listing::default()
+        }]);
+        lint(None, tools)
             .into_iter()
+            .chain(texts)
             .filter_map(|finding| finding.rule)
             .collect()
     }
@@ -441,8 +570,9 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
             let good: Value = serde_json::from_str(rule.good)
                 .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
+            // One tool is no change since a pin.
             assert!(
-                rules(&bad).contains(&rule.id.to_owned()),
+                rules(&bad).contains(&rule.id.to_owned()) || matches!(rule.check, Check::Catalogs),
                 "{} misses its bad example",
                 rule.id
             );
@@ -464,8 +594,10 @@ mod tests {
     #[test]
     fn severities_and_smells_are_as_decided() {
         for rule in RULES {
-            let critical =
-                ["DESC-001", "DESC-003", "SCH-003", "TOOL-001", "TOOL-002"].contains(&rule.id);
+            let critical = ["DESC-001", "DESC-003", "SCH-003", "TOOL-001", "TOOL-002"]
+                .contains(&rule.id)
+                || (family(rule.id) == Family::Security
+                    && !["SEC-006", "SEC-010", "SEC-014"].contains(&rule.id));
             let wanted = if critical {
                 Severity::Critical
             } else {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, schema, snippet};
+use super::{Check, Hit, Rule, Severity, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: None,
-    check,
+    check: Check::Tool(check),
 };
 
 const BOUNDS: [&str; 5] = ["maxLength", "enum", "const", "format", "pattern"];

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, snippet};
+use super::{Check, Hit, Rule, Severity, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     bad: r#"{"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "annotations": {}}"#,
     good: r#"{"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: None,
-    check,
+    check: Check::Tool(check),
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {

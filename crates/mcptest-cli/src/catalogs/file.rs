@@ -12,6 +12,11 @@ use crate::files;
 #[derive(Default)]
 pub struct CatalogFile {
     pub listed: Vec<Value>,
+    /// The instructions of the server, if the file has them.
+    pub instructions: Option<Value>,
+    pub prompts: Vec<Value>,
+    /// Resources and their templates.
+    pub resources: Vec<Value>,
     /// Its text, to find lines in.
     pub text: Option<String>,
 }
@@ -24,33 +29,53 @@ pub fn read(path: &Path) -> Result<CatalogFile, Diagnostics> {
     let name = path.display().to_string();
     let bytes = files::read(path)
         .map_err(|words| Diagnostics::from(Diagnostic::new(Severity::Error, words)))?;
-    let listed = match captured(&bytes) {
-        Some(listed) => listed,
-        None => listed_by(&MockServer::new(mcptest_mock::load(&name, &bytes)?)).unwrap_or_default(),
+    let mut file = match captured(&bytes) {
+        Some(file) => file,
+        None => CatalogFile {
+            listed: listed_by(&MockServer::new(mcptest_mock::load(&name, &bytes)?))
+                .unwrap_or_default(),
+            ..CatalogFile::default()
+        },
     };
-    Ok(CatalogFile {
-        listed,
-        text: String::from_utf8(bytes).ok(),
-    })
+    file.text = String::from_utf8(bytes).ok();
+    Ok(file)
 }
 
-/// A captured answer in any form in which people keep it: the result, the whole reply, or the bare
-/// list. Entries stay as they are.
-fn captured(bytes: &[u8]) -> Option<Vec<Value>> {
+/// A captured answer in any form in which people keep it: the result, the whole reply, the bare
+/// list, or a saved catalog, which also has instructions, prompts and resources. Entries stay as
+/// they are.
+fn captured(bytes: &[u8]) -> Option<CatalogFile> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let tools = match serde_json::from_slice(bytes).ok()? {
-        Value::Array(tools) => return Some(tools),
-        Value::Object(mut file) if !file.contains_key("mock_server") => match file.remove("result")
-        {
-            Some(Value::Object(mut result)) => result.remove("tools"),
-            _ => file.remove("tools"),
-        },
-        _ => None,
+    let mut file = match serde_json::from_slice(bytes).ok()? {
+        Value::Array(listed) => {
+            return Some(CatalogFile {
+                listed,
+                ..CatalogFile::default()
+            });
+        }
+        Value::Object(file) if !file.contains_key("mock_server") => file,
+        _ => return None,
     };
-    match tools {
-        Some(Value::Array(tools)) => Some(tools),
-        _ => None,
+    if let Some(Value::Object(result)) = file.get_mut("result") {
+        file = std::mem::take(result);
     }
+    let Some(Value::Array(listed)) = file.remove("tools") else {
+        return None;
+    };
+    let mut list = |key: &str| match file.remove(key) {
+        Some(Value::Array(entries)) => entries,
+        _ => Vec::new(),
+    };
+    let prompts = list("prompts");
+    let mut resources = list("resources");
+    resources.extend(list("resourceTemplates"));
+    Some(CatalogFile {
+        listed,
+        instructions: file.remove("instructions").filter(Value::is_string),
+        prompts,
+        resources,
+        text: None,
+    })
 }
 
 /// The entries that a mock server would list, over all pages.

@@ -112,6 +112,9 @@ fn checkup_of(path: &Path, file: CatalogFile) -> ServerReport {
     let mut checkup = ServerReport::new(&stem);
     checkup.file = Some(name);
     checkup.text = file.text;
+    checkup.instructions = file.instructions;
+    checkup.prompts = file.prompts;
+    checkup.resources = file.resources;
     checkup.set_tools(file.listed);
     checkup
 }

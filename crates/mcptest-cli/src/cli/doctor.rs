@@ -29,6 +29,7 @@ Examples:
   mcptest doctor --tools-from tools.json --rule SCH-004
   mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
   mcptest doctor --tools-from tools.json --lint-descriptions --format sarif > mcptest.sarif
+  mcptest doctor --suite mcptest.yml --pin mcptest-pin.json    report changes since the first use
   mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes and print a diff")]
 pub struct DoctorArgs {
     #[command(flatten)]
@@ -54,6 +55,12 @@ pub struct DoctorArgs {
     /// Accepted findings with reasons; default: mcptest-lint.yml.
     #[arg(long, value_name = "FILE", help_heading = LINT)]
     pub waivers: Option<PathBuf>,
+    /// Pin the texts on first use, and report later changes.
+    #[arg(long, value_name = "FILE", help_heading = LINT)]
+    pub pin: Option<PathBuf>,
+    /// Accept all changes: write the file of --pin again.
+    #[arg(long, requires = "pin", help_heading = LINT)]
+    pub update_pin: bool,
     /// Write the catalog with all safe fixes, and print a diff.
     #[arg(long, value_name = "FILE", help_heading = LINT)]
     pub fix: Option<PathBuf>,

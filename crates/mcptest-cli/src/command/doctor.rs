@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use mcptest_catalog::doctor::{DoctorReport, ServerReport};
+use mcptest_catalog::doctor::{DoctorReport, ServerReport, listings};
 use mcptest_catalog::lint::lines::Selection;
 use mcptest_catalog::lint::waivers::{self, Waiver, WaiverFile};
-use mcptest_catalog::lint::{self, fix};
+use mcptest_catalog::lint::{self, Finding, fix};
+use mcptest_catalog::pin::PinFile;
 use mcptest_catalog::prices::Prices;
 use mcptest_report::ExitCode;
 use mcptest_report::doctor::{self, Format};
@@ -31,7 +32,11 @@ pub fn doctor(args: &DoctorArgs, gates: Gates, output: &Output) -> Result<ExitCo
         DoctorFormat::Markdown => Format::Markdown,
     };
     // To ask for findings is to ask for the lint.
-    let lint = args.lint_descriptions || args.all || !args.rule.is_empty() || format.is_lint_only();
+    let lint = args.lint_descriptions
+        || args.all
+        || !args.rule.is_empty()
+        || args.pin.is_some()
+        || format.is_lint_only();
     check_rules(&args.rule)?;
     check_models(&args.model)?;
     let waivers = if lint {
@@ -43,11 +48,16 @@ pub fn doctor(args: &DoctorArgs, gates: Gates, output: &Output) -> Result<ExitCo
     if let Some(file) = &args.fix {
         return Ok(write_fixes(&servers, file, output)?);
     }
+    let changes = match &args.pin {
+        Some(file) => compare_pins(&servers, file, args.update_pin, output, &redactor)?,
+        None => Vec::new(),
+    };
     let mut report = DoctorReport::new(servers, args.context_window, lint);
     if !args.model.is_empty() {
         report.dollars.shown.clone_from(&args.model);
     }
     if let Some(lint) = &mut report.lint {
+        lint.add(changes);
         for unused in waivers::apply(&waivers, &mut lint.findings) {
             let tool = unused.tool.as_deref().unwrap_or("every tool");
             output.status(&format!(
@@ -72,6 +82,66 @@ pub fn doctor(args: &DoctorArgs, gates: Gates, output: &Output) -> Result<ExitCo
         }
     }
     Ok(doctor::exit_code(&report, args.deny == Some(Deny::Warning)))
+}
+
+/// Compares servers with the file of pins, and writes it if there is none or if changes are
+/// accepted. A server that does not start is left out.
+fn compare_pins(
+    servers: &[ServerReport],
+    path: &Path,
+    update: bool,
+    output: &Output,
+    redactor: &Redactor,
+) -> Result<Vec<Finding>, String> {
+    let all = listings(servers);
+    let pinned = || {
+        let servers = servers.iter().zip(&all);
+        servers
+            .filter(|(server, _)| server.error.is_none())
+            .map(|(server, listing)| (server.name.as_str(), *listing))
+    };
+    let name = mcptest_json::text::one_line(&path.display().to_string());
+    if !path.exists() {
+        let file = PinFile::new(pinned());
+        write_pins(&file, path, redactor)?;
+        output.status(&format!("pinned {} in {name}", counted(file.entries())));
+        return Ok(Vec::new());
+    }
+    let bytes = files::read(path)?;
+    let unusable = |reason: &dyn std::fmt::Display| {
+        format!("{name} is not a file of pins: {reason}; delete it to pin again")
+    };
+    let text = String::from_utf8(bytes).map_err(|error| unusable(&error))?;
+    let mut file = PinFile::parse(&text).map_err(|error| unusable(&error))?;
+    let report = file.compare(pinned());
+    if update {
+        file.update(pinned());
+        write_pins(&file, path, redactor)?;
+        output.status(&format!("pinned {} in {name}", counted(file.entries())));
+        return Ok(Vec::new());
+    }
+    for entry in &report.removed {
+        let entry = mcptest_json::text::one_line(entry);
+        output.status(&format!("note: {entry} is pinned and no longer listed"));
+    }
+    for server in &report.unknown {
+        let server = mcptest_json::text::one_line(server);
+        output.status(&format!(
+            "note: {server} is not pinned; `--update-pin` pins it"
+        ));
+    }
+    Ok(report.findings)
+}
+
+fn counted(entries: usize) -> String {
+    match entries {
+        1 => "1 entry".to_owned(),
+        several => format!("{several} entries"),
+    }
+}
+
+fn write_pins(file: &PinFile, path: &Path, redactor: &Redactor) -> Result<(), String> {
+    output::write_file(&path.display().to_string(), &redactor.text(&file.to_text()))
 }
 
 /// Rejects rules that do not exist.

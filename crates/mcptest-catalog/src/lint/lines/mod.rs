@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Finding, Severity};
+use super::{Entry, Family, Finding, Severity};
 
 /// The choice of lines.
 #[derive(Debug, Clone, Default)]
@@ -89,10 +89,12 @@ pub fn lines(findings: &[Finding], selection: &Selection) -> Vec<Line> {
     let mut of_tools: BTreeMap<&Option<String>, usize> = BTreeMap::new();
     for finding in findings {
         let tools = of_tools.entry(&finding.server).or_default();
-        *tools = (*tools).max(finding.index + 1);
+        if finding.entry == Entry::Tool {
+            *tools = (*tools).max(finding.index + 1);
+        }
     }
     // All findings of one rule on one catalog, by tool.
-    type Group<'a> = BTreeMap<usize, Vec<&'a Finding>>;
+    type Group<'a> = BTreeMap<(Entry, usize), Vec<&'a Finding>>;
     let mut groups: BTreeMap<(usize, &str, &Option<String>), Group<'_>> = BTreeMap::new();
     let mut servers: Vec<&Option<String>> = Vec::new();
     for finding in findings.iter().filter(wanted) {
@@ -107,7 +109,7 @@ pub fn lines(findings: &[Finding], selection: &Selection) -> Vec<Line> {
         groups
             .entry((server, rule, &finding.waived))
             .or_default()
-            .entry(finding.index)
+            .entry((finding.entry, finding.index))
             .or_default()
             .push(finding);
     }
@@ -122,6 +124,8 @@ pub fn lines(findings: &[Finding], selection: &Selection) -> Vec<Line> {
             .unwrap_or(Severity::Pass);
         let is_habit =
             HABITS.contains(&rule) || (tools.len() >= MIN_TOOLS && tools.len() * 2 > of_tools);
+        // Each attack is read by itself.
+        let is_habit = is_habit && super::family(rule) != Family::Security;
         let whole = !explicit && (waived.is_some() || (severity == Severity::Warning && is_habit));
         let mut made: Vec<(u64, Line)> = tools
             .into_values()
@@ -141,12 +145,14 @@ pub fn lines(findings: &[Finding], selection: &Selection) -> Vec<Line> {
     lines.into_iter().map(|(_, _, _, line)| line).collect()
 }
 
-/// Critical first, then by the order of warnings, then waived ones.
+/// Critical first, then attacks, then by the order of warnings, then waived ones.
 fn rank(line: &Line) -> (bool, bool, usize) {
-    let place = ORDER
-        .iter()
-        .position(|rule| *rule == line.rule)
-        .unwrap_or(ORDER.len());
+    let place = if super::family(&line.rule) == Family::Security {
+        0
+    } else {
+        let known = ORDER.iter().position(|rule| *rule == line.rule);
+        known.unwrap_or(ORDER.len()) + 1
+    };
     (
         line.waived.is_some(),
         line.severity != Severity::Critical,

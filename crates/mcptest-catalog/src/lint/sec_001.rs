@@ -1,0 +1,36 @@
+//! SEC-001: a text contains characters that nobody sees.
+
+use super::security::{Context, Text, invisible};
+use super::{Check, Hit, Rule, Severity};
+
+pub(super) const RULE: Rule = Rule {
+    id: "SEC-001",
+    severity: Severity::Critical,
+    title: "a text contains characters that nobody sees",
+    why: "A model reads characters that no reviewer sees: tag characters, zero-width characters, fillers, soft hyphens, variation selectors. The finding prints what they spell. Joiners in emoji and in scripts that need them, and flags, are accepted.",
+    bad: r#"{"name": "get_tide", "description": "Get the tide\u200b of a harbour. Returns the height in metres.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
+    good: r#"{"name": "get_tide", "description": "Get the tide of a harbour. Returns the height in metres.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
+    smell: None,
+    check: Check::Text(check),
+};
+
+fn check(text: &Text<'_>, _: &Context<'_>) -> Option<Hit> {
+    let found = invisible::invisible(text.raw);
+    let first = found.first()?;
+    let hidden: String = found.iter().map(|(_, one)| *one).collect();
+    let spells = invisible::spelled(&hidden)
+        .map_or_else(String::new, |words| format!(", which spell \"{words}\""));
+    let points = invisible::code_points(found.iter().map(|(_, one)| *one));
+    let plural = if found.len() == 1 { "" } else { "s" };
+    Some(
+        Hit::new(
+            format!(
+                "{} invisible character{plural} ({points}) from character {} on{spells}",
+                found.len(),
+                text.raw.get(..first.0).unwrap_or_default().chars().count() + 1,
+            ),
+            "remove them; a text needs nothing that its readers cannot see",
+        )
+        .weight(found.len()),
+    )
+}
