@@ -305,6 +305,7 @@ fn parts(found: &CatalogDiff) -> Vec<String> {
             let class = match change.class {
                 Class::Breaking => "BREAKING",
                 Class::Compatible => "compatible",
+                Class::NotCompared => "not compared",
             };
             parts.push(format!("{class} {} {}", change.pointer, change.message));
         }
