@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::gates::Gates;
 use crate::output::{self, Output};
+use crate::secrets;
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
@@ -49,7 +50,7 @@ pub fn doctor(args: &DoctorArgs, gates: Gates, output: &Output) -> Result<ExitCo
         return Ok(write_fixes(&servers, file, output)?);
     }
     let changes = match &args.pin {
-        Some(file) => compare_pins(&servers, file, args.update_pin, output, &redactor)?,
+        Some(file) => compare_pins(&servers, file, args.update_pin, output)?,
         None => Vec::new(),
     };
     let mut report = DoctorReport::new(servers, args.context_window, lint);
@@ -91,7 +92,6 @@ fn compare_pins(
     path: &Path,
     update: bool,
     output: &Output,
-    redactor: &Redactor,
 ) -> Result<Vec<Finding>, String> {
     let all = listings(servers);
     let pinned = || {
@@ -103,7 +103,7 @@ fn compare_pins(
     let name = mcptest_json::text::one_line(&path.display().to_string());
     if !path.exists() {
         let file = PinFile::new(pinned());
-        write_pins(&file, path, redactor)?;
+        write_pins(&file, path)?;
         output.status(&format!("pinned {} in {name}", counted(file.entries())));
         return Ok(Vec::new());
     }
@@ -116,7 +116,7 @@ fn compare_pins(
     let report = file.compare(pinned());
     if update {
         file.update(pinned());
-        write_pins(&file, path, redactor)?;
+        write_pins(&file, path)?;
         output.status(&format!("pinned {} in {name}", counted(file.entries())));
         return Ok(Vec::new());
     }
@@ -140,7 +140,8 @@ fn counted(entries: usize) -> String {
     }
 }
 
-fn write_pins(file: &PinFile, path: &Path, redactor: &Redactor) -> Result<(), String> {
+fn write_pins(file: &PinFile, path: &Path) -> Result<(), String> {
+    let redactor = secrets::redactor(std::iter::empty());
     output::write_file(&path.display().to_string(), &redactor.text(&file.to_text()))
 }
 
