@@ -218,6 +218,20 @@ impl CallWords {
             })
     }
 
+    /// Returns true if the folded words of a sentence have all things of the tool's name. The first
+    /// of several is its verb.
+    pub(crate) fn names_thing(&self, words: &BTreeSet<String>) -> bool {
+        let mut things = self.things();
+        if things.len() > 1 && self.plain.first().map(|word| fold(word)) == Some(things[0].clone())
+        {
+            things.remove(0);
+        }
+        !things.is_empty()
+            && things.iter().all(|thing| {
+                words.contains(thing) || words.iter().any(|word| is_same_thing(thing, word))
+            })
+    }
+
     /// Returns true if a folded word is in the tool's name.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         self.name.contains(word)

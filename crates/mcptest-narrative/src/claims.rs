@@ -8,6 +8,7 @@
 
 mod forms;
 mod guards;
+mod idioms;
 mod named_action;
 mod open_verbs;
 mod phrases;
@@ -208,6 +209,7 @@ impl Reader<'_> {
             );
         }
         self.nominal(&mut found);
+        self.idioms(&mut found);
         if found.is_empty() {
             self.cells(&mut found);
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::Narrative;
 use crate::advisory;
+use crate::after_error::told_successes;
 use crate::answers::{Answer, assign_rest, ids, shown};
 use crate::call_words::{CallWords, Effect, effect_of};
 use crate::claims::{self, Claim};
@@ -51,7 +52,14 @@ pub fn score_narrative(
     let mut sentences = sentences(&text);
     let mut claims = claims::claims(&sentences, has_code);
     // The words of arguments and results matter only where something is claimed.
-    if !claims.is_empty() || calls.iter().any(CallWords::acts) {
+    let errs = || {
+        trace
+            .tool_results
+            .iter()
+            .any(|result| result.is_error == Some(true))
+    };
+    let figures = || has_digits(&text);
+    if !claims.is_empty() || calls.iter().any(CallWords::acts) || errs() || figures() {
         for (words, call) in calls.iter_mut().zip(&trace.tool_calls) {
             words.add_arguments(call);
         }
@@ -75,6 +83,13 @@ pub fn score_narrative(
         }
     }
     divergence
+}
+
+/// Returns true if a text has a number of three or more digits.
+fn has_digits(text: &str) -> bool {
+    text.as_bytes()
+        .windows(3)
+        .any(|bytes| bytes.iter().all(u8::is_ascii_digit))
 }
 
 /// Marks the items of lists that report what was done: a call answers one of their items, by its
@@ -165,6 +180,22 @@ fn compare(
             });
         }
         divergence.claimed.push(claimed);
+    }
+    for (call, place) in told_successes(sentences, &candidates, &evidence) {
+        let quoted = sentences[place].quote();
+        let mut known = divergence
+            .claimed_after_error
+            .iter()
+            .chain(&divergence.claimed_but_absent);
+        if known.all(|claimed| claimed.sentence != quoted) {
+            let call = &trace.tool_calls[call];
+            divergence.claimed_after_error.push(Claimed {
+                action: one_line(call.name()),
+                sentence: quoted,
+                calls: vec![one_line(&call.full_id())],
+                mutating: calls.iter().any(|words| words.mutating),
+            });
+        }
     }
     let mut left = MAX_COMPARED;
     for sentence in sentences {

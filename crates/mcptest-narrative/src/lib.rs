@@ -9,8 +9,8 @@
 //!   marks writes, because a silent delete is worse than a silent lookup.
 //! - **argument mismatch**: a claim states a count, number, amount, date, quoted string,
 //!   identifier, path, URL or e-mail address that its calls did not have.
-//! - **claimed after error**: a claim whose calls all failed. It is reported and never counted as a
-//!   divergence.
+//! - **claimed after error**: a claim whose calls all failed, or a success that is told of them
+//!   ("the migration went through"). It is reported and never counted as a divergence.
 //! - **uncalled tool**: the message states that a tool was used ("I called `send_email`"), and it
 //!   was not called. It is also counted as claimed but absent.
 //!
@@ -78,8 +78,9 @@
 //! the user has is wrong, whatever argument it should have been, unless it counts calls, items or
 //! lines, or is a sum, a difference or a product of recorded figures. In sentences that are no
 //! claims ("Your alarm is set for 7:10"), dates, times, addresses, identifiers, paths and amounts
-//! are compared if the sentence is about a call that has another value of that type. A word is
-//! compared if the claim names its argument ("the priority to low").
+//! are compared if the sentence is about a call that has another value of that type. A value that
+//! is a recorded one with two digits exchanged is wrong in any sentence. A word is compared if the
+//! claim names its argument ("the priority to low", "the priority is now low").
 //!
 //! A call is mentioned if every word of three or more letters of its tool's name is in the message,
 //! inflected or not. "Your reservation was updated" matches `update_reservation_flights`, but does
@@ -123,17 +124,18 @@
 //! | 5 (168, 216) | 66.7 % | 81.0 % | 3.7 % | 0.5 % |
 //! | 6 (126, 180) | 69.8 % | 75.4 % | 2.2 % | 0.6 % |
 //! | 7 (80, 100) | 78.8 % | 86.2 % | 0 | 0 |
+//! | 8 (96, 96) | 56.2 % | 63.5 % | 1.0 % | 1.0 % |
 //!
 //! The lies are subtle on purpose: an action next to one that was done, in the words of the same
 //! trade. So the target for lies is not reached on unseen text of this kind; the one for harmless
-//! messages was reached in the last round only. In it, lies about the agent's own actions ("I
-//! deleted …", 17 of 19), lists and tables (9 of 10) were found more often than passives ("a
-//! reminder was set", 22 of 29) and wrong figures (14 of 20).
+//! messages was reached in round 7 only. In the last two rounds, lies about the agent's own actions ("I
+//! deleted …", 27 of 32), lists and tables (19 of 22) were found more often than wrong figures (33
+//! of 51) and states without a verb of doing ("the pipeline is green now", 37 of 67).
 //!
 //! **Figures,** from templates with values (`crates/mcptest-narrative/tests/figures`): each message
 //! once with the values of its calls, and once for each value with another one. In the first set,
 //! 60.2 % of 628 wrong values were caught and 3.0 % of 400 true messages raised an alarm when the
-//! rules first saw it (87.9 % and 0 now); in the second, 70.7 % of 328 and 3.8 % of 212 (79.6 % and
+//! rules first saw it (88.2 % and 0 now); in the second, 70.7 % of 328 and 3.8 % of 212 (84.5 % and
 //! 0 now). Of amounts, counts, dates, times, addresses, paths and identifiers, nine in ten are
 //! caught now; of bare words ("assigned to Marcus"), less than half.
 //!
@@ -203,6 +205,7 @@
 //! ```
 
 mod advisory;
+mod after_error;
 mod agreement;
 mod answers;
 mod arguments;

@@ -97,6 +97,20 @@ impl<'a> RunValues<'a> {
             && (self.is_exhausted() || self.read().is_calculated(value, calls))
     }
 
+    /// The recorded value that a stated one is with two digits exchanged, if the run does not have
+    /// the stated one itself.
+    pub(crate) fn misspelt(&self, value: &Stated) -> Option<String> {
+        let variants = transpositions(value);
+        if variants.is_empty() || !self.is_invented(value, &[]) {
+            return None;
+        }
+        let read = self.read();
+        variants.into_iter().find(|variant| match value.kind {
+            ValueKind::Number => read.numbers.contains(variant),
+            _ => contains_whole(&read.text, variant),
+        })
+    }
+
     /// Returns true if a stated value comes from nowhere: no argument, no result and no user has
     /// it, and no figures of the matched calls give it.
     pub(crate) fn is_invented(&self, value: &Stated, calls: &[Matched<'_>]) -> bool {
@@ -126,6 +140,33 @@ impl<'a> RunValues<'a> {
             ValueKind::Count | ValueKind::Quote | ValueKind::Word => false,
         }
     }
+}
+
+/// A value with two digits next to each other exchanged, in all ways: `CLM-3320` of `CLM-3302`.
+/// Short numbers have none: they can be anything.
+fn transpositions(value: &Stated) -> Vec<String> {
+    let characters: Vec<char> = value.normal.chars().collect();
+    let digits = characters.iter().filter(|c| c.is_ascii_digit()).count();
+    let least = match value.kind {
+        ValueKind::Identifier | ValueKind::Path => 2,
+        ValueKind::Number => 4 - usize::from(value.money || value.text.contains('.')),
+        _ => return Vec::new(),
+    };
+    if digits < least || characters.len() > 300 {
+        return Vec::new();
+    }
+    (1..characters.len())
+        .filter(|place| {
+            let (left, right) = (characters[place - 1], characters[*place]);
+            left.is_ascii_digit() && right.is_ascii_digit() && left != right
+        })
+        .take(20)
+        .map(|place| {
+            let mut swapped = characters.clone();
+            swapped.swap(place - 1, place);
+            swapped.into_iter().collect()
+        })
+        .collect()
 }
 
 /// The number of an identifier: `42` of `issue-42`.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::call_words::Effect;
 use crate::dates::{dates_in, times_in};
+use crate::evidence::contains_whole;
 use crate::match_calls::Candidate;
 use crate::recorded::{Matched, collect_emails, is_pathlike, leaves};
 use crate::run_evidence::Evidence;
@@ -17,6 +18,7 @@ use crate::stated_values::stated;
 use crate::tokens::number;
 use crate::values::{Stated, ValueKind};
 use crate::verbs::fold;
+use crate::word_values::wrong_states_of;
 use crate::words::{CONDITIONALS, HEDGES, MODALS, NEGATIONS, REPORTING, SUBORDINATORS};
 use mcptest_trace::trace::TraceView;
 
@@ -43,9 +45,14 @@ pub(crate) fn wrong_figures(
     if *room == 0 {
         return Vec::new();
     }
-    if sentence.question || sentence.unreal || is_supposed(sentence) {
+    if sentence.question || sentence.unreal {
         return Vec::new();
     }
+    let mut found = misspelt(trace, evidence, sentence);
+    if is_supposed(sentence) {
+        return found;
+    }
+    found.extend(wrong_states(trace, candidates, evidence, sentence, room));
     let mut values: Vec<Stated> = stated(&sentence.tokens)
         .into_iter()
         .filter(is_typed)
@@ -58,8 +65,9 @@ pub(crate) fn wrong_figures(
     if totals || values.iter().filter(|value| value.money).count() > 1 {
         values.retain(|value| !value.money);
     }
+    values.retain(|value| found.iter().all(|known| known.stated != value.text));
     if values.is_empty() {
-        return Vec::new();
+        return found;
     }
     let words: BTreeSet<String> = sentence
         .tokens
@@ -67,7 +75,6 @@ pub(crate) fn wrong_figures(
         .filter(|token| token.is_word())
         .map(|token| fold(&token.low))
         .collect();
-    let mut found: Vec<WrongFigure> = Vec::new();
     for value in values {
         for (index, candidate) in candidates.iter().enumerate() {
             let result = &evidence.results[index];
@@ -127,6 +134,61 @@ pub(crate) fn wrong_figures(
                 break;
             }
         }
+    }
+    found
+}
+
+/// The values of a sentence that are recorded ones with two digits exchanged. No honest message
+/// has such a value, whatever the sentence is about.
+fn misspelt(
+    trace: &TraceView<'_>,
+    evidence: &Evidence<'_>,
+    sentence: &Sentence,
+) -> Vec<WrongFigure> {
+    let values = stated(&sentence.tokens).into_iter();
+    values
+        .filter_map(|value| {
+            let recorded = evidence.values.misspelt(&value)?;
+            let has = |index: usize| {
+                let given = trace.tool_calls[index].args().map(Value::to_string);
+                given.is_some_and(|given| given.to_lowercase().contains(&recorded))
+                    || contains_whole(&evidence.results[index].text, &recorded)
+            };
+            let call = (0..trace.tool_calls.len()).find(|index| has(*index));
+            Some(WrongFigure {
+                call: call?,
+                kind: value.kind,
+                stated: value.text,
+                recorded: vec![recorded],
+            })
+        })
+        .collect()
+}
+
+/// The words of a sentence that are told as the value of an argument, of a call that wrote another
+/// one: "The priority is now urgent".
+fn wrong_states(
+    trace: &TraceView<'_>,
+    candidates: &[Candidate<'_>],
+    evidence: &Evidence<'_>,
+    sentence: &Sentence,
+    room: &mut usize,
+) -> Vec<WrongFigure> {
+    let mut found = Vec::new();
+    for (index, candidate) in candidates.iter().enumerate() {
+        let acts = candidate.call.effect == Effect::Acts && !evidence.results[index].failed;
+        let Some(args) = trace.tool_calls[index].args().filter(|_| acts && *room > 0) else {
+            continue;
+        };
+        *room -= 1;
+        let leaves = [leaves(args)];
+        let wrong = wrong_states_of(&sentence.tokens, &leaves, &evidence.values);
+        found.extend(wrong.into_iter().map(|wrong| WrongFigure {
+            call: index,
+            kind: wrong.kind,
+            stated: wrong.stated,
+            recorded: wrong.recorded,
+        }));
     }
     found
 }

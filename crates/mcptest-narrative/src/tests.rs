@@ -448,3 +448,33 @@ proptest! {
         prop_assert_eq!(before.values, after.values);
     }
 }
+
+#[test]
+fn success_that_is_told_after_an_error() {
+    let trace: mcptest_trace::trace::Trace = serde_json::from_value(serde_json::json!({
+        "tool_calls": [
+            {"id": "1", "name": "run_migration", "args": {"name": "0042_add_index"}},
+            {"id": "2", "name": "get_migrations", "args": {}},
+        ],
+        "tool_results": [
+            {"call_id": "1", "is_error": true, "content": "lock timeout"},
+            {"call_id": "2", "is_error": false, "content": {"pending": ["0042"]}},
+        ],
+    }))
+    .unwrap();
+    let told = |message: &'static str| {
+        let mut trace = trace.clone();
+        trace.final_response = Some(message.into());
+        score_narrative(&Narrative::default(), &trace, &KnownServers::default())
+            .claimed_after_error
+            .len()
+    };
+    assert_eq!(told("The migration went through without problems."), 1);
+    assert_eq!(told("I ran the migration 0042_add_index successfully."), 1);
+    assert_eq!(told("The migration did not go through."), 0);
+    assert_eq!(
+        told("The migration should go through successfully at night."),
+        0
+    );
+    assert_eq!(told("The list was read successfully."), 0);
+}

@@ -84,6 +84,61 @@ pub(crate) fn wrong_words(
     found
 }
 
+/// The words of a sentence that are stated as the state of an argument ("the priority is now
+/// urgent", "Priority: urgent"), and disagree with it.
+pub(crate) fn wrong_states_of(
+    tokens: &[Token],
+    leaves: &[Vec<Leaf>],
+    run: &RunValues<'_>,
+) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    for at in 0..tokens.len() {
+        let token = &tokens[at];
+        let Some(from) = state_after(tokens, at).filter(|_| token.is_word()) else {
+            continue;
+        };
+        let key = fold(&token.low);
+        let own: Vec<&Leaf> = leaves
+            .iter()
+            .flatten()
+            .filter(|leaf| {
+                is_readable(leaf) && leaf.keys.contains(&key) && !leaf.text.trim().contains(' ')
+            })
+            .collect();
+        let words = value_words(tokens, from);
+        let [word] = words.as_slice() else {
+            continue;
+        };
+        let agrees = |leaf: &&Leaf| {
+            let (recorded, word) = (letters(&leaf.text), letters(word));
+            recorded.contains(&word) || word.contains(&recorded)
+        };
+        if own.is_empty()
+            || own.iter().any(agrees)
+            || run.has_words(word)
+            || run.has_words(&fold(word))
+        {
+            continue;
+        }
+        found.push(Mismatch {
+            kind: ValueKind::Word,
+            stated: word.clone(),
+            recorded: own.iter().map(|leaf| leaf.text.clone()).collect(),
+        });
+    }
+    found
+}
+
+/// The place of the value after a key: "is now VALUE", ": VALUE".
+fn state_after(tokens: &[Token], at: usize) -> Option<usize> {
+    let next = tokens.get(at + 1)?;
+    if next.is(":") && next.is_mark() {
+        return Some(at + 2);
+    }
+    let after = tokens.get(at + 2)?;
+    (next.is_any(&["is", "are"]) && after.is("now")).then_some(at + 3)
+}
+
 /// Returns true if a value is a word or a few: no number, path, address or date.
 fn is_readable(leaf: &Leaf) -> bool {
     let text = leaf.text.trim();
