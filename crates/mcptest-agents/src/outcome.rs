@@ -1,5 +1,7 @@
 //! The result of one run of an agent.
 
+use std::time::Instant;
+
 use mcptest_trace::verdict::RunError;
 use serde_json::Value;
 
@@ -81,6 +83,8 @@ pub struct BuiltinCall {
     pub result: Option<Value>,
     /// The number of the user's message that it belongs to, from 1.
     pub turn: u32,
+    /// The time at which the agent's output showed it.
+    pub at: Instant,
 }
 
 /// The exit of a process.

@@ -1,5 +1,7 @@
 //! Reading of an agent's output: a fold over its events.
 
+use std::time::Instant;
+
 use mcptest_trace::target::Target;
 use serde_json::Value;
 
@@ -289,6 +291,7 @@ impl<'a> Reader<'a> {
                     is_error: (rules.result.is_none()).then_some(has_failed),
                     result,
                     turn: self.turn,
+                    at: Instant::now(),
                 });
             }
         }

@@ -378,15 +378,21 @@ fn trace_of(
     let mut trace = record.trace;
     // The proxies report a server that violated the protocol.
     trace.error = error_of(&outcome, &record.servers).or(trace.error);
+    let mut times = record.call_times;
     for call in outcome.builtin_calls {
         let id = Value::from(format!("agent_{}", trace.tool_calls.len() + 1));
-        trace.tool_calls.push(ToolCall {
+        // Its place among the calls that the proxies saw is that of its time.
+        let place = times.partition_point(|time| *time <= call.at);
+        let place = place.min(trace.tool_calls.len());
+        times.insert(place.min(times.len()), call.at);
+        let made = ToolCall {
             id: Some(id.clone().into()),
             raw_name: call.name.as_str().into(),
             server: Some(BUILTIN_SERVER.into()),
             args: Some(call.args.into()),
             ..ToolCall::default()
-        });
+        };
+        trace.tool_calls.insert(place, made);
         if call.result.is_some() || call.is_error.is_some() {
             let content = call.result.map(|result| match result {
                 Value::String(text) => json!([{"type": "text", "text": text}]),

@@ -1,5 +1,7 @@
 //! The state of an ACP session: messages, calls, tokens, cost.
 
+use std::time::Instant;
+
 use serde_json::{Map, Value};
 
 use super::permission;
@@ -34,6 +36,8 @@ pub(super) struct SessionState<'a> {
 struct Call {
     id: String,
     turn: u32,
+    /// The time of its first update.
+    at: Instant,
     fields: Map<String, Value>,
 }
 
@@ -161,6 +165,7 @@ impl<'a> SessionState<'a> {
                 self.calls.push(Call {
                     id: id.to_owned(),
                     turn: self.turn,
+                    at: Instant::now(),
                     fields: Map::new(),
                 });
                 self.calls.len() - 1
@@ -235,6 +240,7 @@ impl<'a> SessionState<'a> {
                     },
                     result: result.cloned(),
                     turn: call.turn,
+                    at: call.at,
                 })
             })
             .collect()

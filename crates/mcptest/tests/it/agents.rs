@@ -183,6 +183,29 @@ fn what_kept_an_agent_from_working_is_an_error_of_a_kind() {
     assert!(message.contains("broken"), "{message}");
 }
 
+#[test]
+fn calls_of_own_tools_are_between_the_calls_of_servers() {
+    let mut wrapped = agent(&script());
+    let inner = wrapped["command"].as_array().unwrap().clone();
+    let shell = r#"echo '{"tool": "before"}'; "$@" > /dev/null; echo '{"tool": "after"}'
+echo '{"final": "Found it."}'"#;
+    let mut command = vec![json!("sh"), json!("-c"), json!(shell), json!("sh")];
+    command.extend(inner);
+    wrapped["command"] = command.into();
+    wrapped["output"] = json!({
+        "format": "jsonl",
+        "final": "final",
+        "ended": {"where": {"final": "Found it."}},
+        "calls": {"call": {"where": {"tool": ["before", "after"]}, "name": "tool"}},
+    });
+    let dir = suite(&json!([{
+        "name": "agent", "prompt": "Find it.", "servers": ["s"], "agent": wrapped,
+        "expect": [{"tool_names": {"exact": ["before", "search", "search", "after"]}}],
+    }]));
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
 /// A stand-in for Claude Code that fails as the prompt says, with the output that it has then.
 const FAILING_CLAUDE: &str = r#"#!/bin/sh
 for prompt; do :; done
