@@ -1,7 +1,7 @@
 //! Parts that measurements share: order statistics, targets, and how busy the machine is.
 
 use std::ffi::OsStr;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
@@ -149,6 +149,16 @@ pub fn cpu_ms(argv: &[impl AsRef<OsStr>], runs: u32) -> Result<f64> {
     }
     let ticks = children_ticks()? - before;
     Ok(ticks / TICKS_PER_SECOND * 1000.0 / f64::from(runs))
+}
+
+/// The time on all cores, in milliseconds, of one run of a program, and how it ended.
+pub fn cpu_ms_of(command: &mut Command) -> Result<(f64, ExitStatus)> {
+    let before = children_ticks()?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    let ticks = children_ticks()? - before;
+    Ok((ticks / TICKS_PER_SECOND * 1000.0, status))
 }
 
 /// The time of all ended processes that this one has started and waited for.

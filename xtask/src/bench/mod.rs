@@ -3,6 +3,7 @@
 pub mod agents;
 mod bare;
 mod figures;
+pub mod growth;
 pub mod mock;
 pub mod score;
 pub mod startup;

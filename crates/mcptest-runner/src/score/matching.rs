@@ -53,10 +53,17 @@ impl<'a> Tests<'a> {
             None => None,
         };
         let is_direct = |test: &&Test| !matches!(test, Test::Agent(_));
-        let selected = all
-            .iter()
-            .map(|test| is_selected(suite, settings, &test.name))
-            .collect();
+        // The filter decides about the first test of a name.
+        let mut first: HashMap<&str, &Test> = HashMap::new();
+        for test in suite.tests.iter().filter(|test| !is_direct(test)) {
+            first.entry(test.name()).or_insert(test);
+        }
+        let is_wanted = |name: &str| {
+            let selects = |test: &&Test| settings.filter.selects(test);
+            first.get(name).is_some_and(selects)
+                && settings.test.as_deref().is_none_or(|wanted| wanted == name)
+        };
+        let selected = all.iter().map(|test| is_wanted(&test.name)).collect();
         let direct = suite.tests.iter().filter(is_direct).map(Test::name);
         named.extend(direct.map(|name| (name, Match::Direct)));
         Ok(Self {
@@ -98,12 +105,4 @@ pub(super) fn model_order<'m>(
 ) -> (usize, Option<&'m str>) {
     let declared = test.models.iter().position(|it| Some(it.as_str()) == model);
     (declared.unwrap_or(test.models.len()), model)
-}
-
-/// The filter decides about the first test of a name.
-fn is_selected(suite: &Suite, settings: &ScoreSettings, name: &str) -> bool {
-    let is_it = |test: &&Test| matches!(test, Test::Agent(agent) if agent.name == name);
-    let first = suite.tests.iter().find(is_it);
-    first.is_some_and(|test| settings.filter.selects(test))
-        && settings.test.as_deref().is_none_or(|wanted| wanted == name)
 }

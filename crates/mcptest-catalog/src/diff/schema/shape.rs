@@ -21,10 +21,7 @@ pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> (Cow<'a, Value>
     let mut schema = Cow::Borrowed(schema);
     let mut reference: Option<String> = None;
     let mut followed = BTreeSet::new();
-    loop {
-        let Value::Object(map) = schema.as_ref() else {
-            break;
-        };
+    while let Value::Object(map) = schema.as_ref() {
         let (keyword, target) = match (map.get("$ref"), map.get("allOf")) {
             (Some(Value::String(written)), _) if written.starts_with('#') => {
                 // A reference that leads back to itself describes nothing.
