@@ -32,6 +32,23 @@ const SERVERS: [&str; 7] = [
     "catalog", "shop", "shell", "weather", "tracker", "files", "mail",
 ];
 
+/// A suite with a test that has this block.
+fn under_a_test(block: &str) -> String {
+    let mut suite = String::from("servers:\n");
+    for server in SERVERS {
+        suite += &format!("  {server}: {{ command: [mcptest, mock, --preset, tidy] }}\n");
+    }
+    suite += "agents:\n  - name: example\n    model: builtin/lexical\n";
+    suite += &format!("    servers: [{}]\n", SERVERS.join(", "));
+    if !block.contains("prompt:") {
+        suite += "    prompt: Please help.\n";
+    }
+    for line in block.lines() {
+        suite += &format!("    {line}\n");
+    }
+    suite
+}
+
 #[test]
 fn the_block_of_a_gate_can_be_pasted_under_a_test() {
     let pages = pages();
@@ -52,20 +69,14 @@ fn the_block_of_a_gate_can_be_pasted_under_a_test() {
             "{}: the first block is the one to paste",
             block.place
         );
-        let mut suite = String::from("servers:\n");
-        for server in SERVERS {
-            suite += &format!("  {server}: {{ command: [mcptest, mock, --preset, tidy] }}\n");
-        }
-        suite += "agents:\n  - name: example\n    model: builtin/lexical\n";
-        suite += &format!("    servers: [{}]\n", SERVERS.join(", "));
-        if !block.text.contains("prompt:") {
-            suite += "    prompt: Please help.\n";
-        }
-        for line in block.text.lines() {
-            suite += &format!("    {line}\n");
-        }
+        // A gate that needs more of the suite than its test shows the whole.
+        let (suite, arguments) = if block.text.contains("\nagents:\n") {
+            (block.text.clone(), &["validate", "--for", "score"][..])
+        } else {
+            (under_a_test(&block.text), &["validate"][..])
+        };
         let dir = folder(&[("mcptest.yml", &suite)]);
-        let ran = run(dir.path(), &["validate"]);
+        let ran = run(dir.path(), arguments);
         assert_eq!(ran.code, 0, "{}:\n{}{suite}", block.place, ran.stderr);
         checked += 1;
     }
