@@ -46,7 +46,8 @@ pub fn make(program: &Path, platform: &Platform, version: &str, out: &Path) -> R
 }
 
 fn write(entries: &[(String, PathBuf, u32)], path: &Path) -> Result<()> {
-    let mut archive = tar::Builder::new(GzEncoder::new(File::create(path)?, Compression::best()));
+    let mut archive =
+        tar::Builder::new(GzEncoder::new(File::create(path)?, Compression::default()));
     for (name, source, mode) in entries {
         let content =
             std::fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;

@@ -74,6 +74,10 @@ pub fn run(options: &Options) -> Result<bool> {
         None => workspace::target_directory()?.join("dist"),
     };
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    // npm runs in another folder.
+    let out = out
+        .canonicalize()
+        .context("cannot find the folder of the artefacts")?;
     let version = version()?;
     if options.wants(Part::Platform) {
         let target = match &options.target {
