@@ -51,7 +51,8 @@ impl Output {
         }
     }
 
-    /// Prints a result without secrets and hidden characters. An error is kept for the end, see [`unwritten`].
+    /// Prints a result without secrets and hidden characters. An error is kept for the end, see
+    /// [`unwritten`].
     pub fn result(&self, text: &str) {
         let mut stdout = CheckedStdout::default();
         let _ = stdout
@@ -59,8 +60,8 @@ impl Output {
             .and_then(|()| stdout.flush());
     }
 
-    /// Prints a status line, unless `--quiet` is given. Control characters are escaped: it may quote
-    /// a file or a server.
+    /// Prints a status line, unless `--quiet` is given. Control characters are escaped: it may
+    /// quote a file or a server.
     pub fn status(&self, text: &str) {
         if !self.quiet {
             status(&lines(text));

@@ -140,7 +140,7 @@ enum Wait {
 
 type Answer = Response<ReplyBody>;
 
-/// Reads a body, unless it is too long (or says so) or too slow.
+/// Reads a body, unless its length (also the announced one) or its time is over the bound.
 async fn read_body(body: Incoming) -> Result<Bytes, (StatusCode, &'static str)> {
     let too_long = (
         StatusCode::PAYLOAD_TOO_LARGE,

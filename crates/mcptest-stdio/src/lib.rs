@@ -1,4 +1,4 @@
-//! What takes unsafe code at the edges of the process: the state of standard output when it started
+//! Parts that need unsafe code: the state of standard output when the process started
 //! ([`was_closed`]), and children that end with it ([`end_with_parent`]).
 //!
 //! Before `main`, Rust's runtime opens `/dev/null` in place of a closed standard descriptor, and

@@ -240,8 +240,9 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Renders the problems for a terminal: the first ones, and the number of the others. Each shows
-    /// its whole line, so thousands of problems in a long line would be a multiple of the file.
+    /// Renders the problems for a terminal: the first ones, and the number of the others. Each
+    /// shows its whole line, so thousands of problems in a long line would be a multiple of the
+    /// file.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let mut out = String::new();

@@ -5,7 +5,7 @@
 //! least half of their words. The most similar tools are paired first.
 
 //!
-//! Only pairs that share a rare word are looked at, found in an index of words: two sets that share
+//! Only pairs that share a rare word are compared, found in an index of words: two sets that share
 //! half of their words share one of the rarest half of each. A word that very many tools have says
 //! little, so each tool is compared with a bounded number of others.
 

@@ -1,5 +1,5 @@
-//! What must not happen to a machine that runs mcptest: a mock that clients can exhaust, processes
-//! that outlive a kill, malformed answers that pass.
+//! Hostile clients and servers: a mock that clients try to exhaust, processes that outlive a kill,
+//! malformed answers, characters that steer a terminal.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
