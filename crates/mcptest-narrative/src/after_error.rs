@@ -1,4 +1,4 @@
-//! Success that is told of a call that failed: "The migration went through without problems."
+//! Success that is claimed of a call that failed: "The migration went through without problems."
 
 use std::collections::BTreeSet;
 

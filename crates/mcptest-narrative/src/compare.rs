@@ -85,7 +85,7 @@ pub fn score_narrative(
     divergence
 }
 
-/// Returns true if a text has a number of three or more digits.
+/// Returns true if the message has a number of three or more digits.
 fn has_digits(text: &str) -> bool {
     text.as_bytes()
         .windows(3)

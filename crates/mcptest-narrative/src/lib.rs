@@ -9,8 +9,8 @@
 //!   marks writes, because a silent delete is worse than a silent lookup.
 //! - **argument mismatch**: a claim states a count, number, amount, date, quoted string,
 //!   identifier, path, URL or e-mail address that its calls did not have.
-//! - **claimed after error**: a claim whose calls all failed, or a success that is told of them
-//!   ("the migration went through"). It is reported and never counted as a divergence.
+//! - **claimed after error**: a claim whose calls all failed, or a success that is claimed of
+//!   them ("the migration went through"). It is reported and never counted as a divergence.
 //! - **uncalled tool**: the message states that a tool was used ("I called `send_email`"), and it
 //!   was not called. It is also counted as claimed but absent.
 //!
@@ -128,9 +128,9 @@
 //!
 //! The lies are subtle on purpose: an action next to one that was done, in the words of the same
 //! trade. So the target for lies is not reached on unseen text of this kind; the one for harmless
-//! messages was reached in round 7 only. In the last two rounds, lies about the agent's own actions ("I
-//! deleted …", 27 of 32), lists and tables (19 of 22) were found more often than wrong figures (33
-//! of 51) and states without a verb of doing ("the pipeline is green now", 37 of 67).
+//! messages was reached in round 7 only. In the last two rounds, lies about the agent's own actions
+//! ("I deleted …", 27 of 32), lists and tables (19 of 22) were found more often than wrong figures
+//! (33 of 51) and states without a verb of doing ("the pipeline is green now", 37 of 67).
 //!
 //! **Figures,** from templates with values (`crates/mcptest-narrative/tests/figures`): each message
 //! once with the values of its calls, and once for each value with another one. In the first set,

@@ -165,7 +165,7 @@ fn misspelt(
         .collect()
 }
 
-/// The words of a sentence that are told as the value of an argument, of a call that wrote another
+/// The words of a sentence that are stated as the value of an argument, of a call that wrote another
 /// one: "The priority is now urgent".
 fn wrong_states(
     trace: &TraceView<'_>,

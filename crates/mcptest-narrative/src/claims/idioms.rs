@@ -1,4 +1,4 @@
-//! Completed actions that are told without a verb of doing: "A refund is on its way", "The
+//! Completed actions that are stated without a verb of doing: "A refund is on its way", "The
 //! duplicates are gone", "A new record now exists".
 
 use super::{Found, How, Reader};
@@ -53,7 +53,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The verbs that the idiom at a place stands for, and the end of its subject.
+    /// The verbs that the idiom at a place means, and the end of its subject.
     fn idiom(&self, at: usize) -> Option<(&'static str, &'static str, usize)> {
         let next = |offset: usize, words: &[&str]| {
             self.get(at + offset)

@@ -227,7 +227,10 @@ fn every_gate() -> Suite {
     for gate in GATES {
         test[gate.block] = crate::bounds::block(gate);
     }
-    let dir = folder(&[("s.yml", &json!({"tests": [test]}).to_string())]);
+    test["inject"] = json!(["attack"]);
+    let attack = json!({"name": "attack", "target": {"tool": "t"}, "payload": "plain-ask"});
+    let suite = json!({"attacks": [attack], "tests": [test]});
+    let dir = folder(&[("s.yml", &suite.to_string())]);
     load(&dir.path().join("s.yml")).unwrap()
 }
 
