@@ -165,8 +165,8 @@ fn misspelt(
         .collect()
 }
 
-/// The words of a sentence that are stated as the value of an argument, of a call that wrote another
-/// one: "The priority is now urgent".
+/// The words of a sentence that are stated as the value of an argument, of a call that wrote
+/// another one: "The priority is now urgent".
 fn wrong_states(
     trace: &TraceView<'_>,
     candidates: &[Candidate<'_>],
