@@ -35,13 +35,20 @@ def _judge(
     servers: Iterable[str],
     threads: int | None,
 ) -> GateResult:
-    test: dict[str, Any] = {"name": _TEST, **(beside or {}), block: dict(keys)}
+    others = dict(beside or {})
+    # Attacks belong to the suite, and `inject:` of the test names them.
+    attacks = others.pop("attacks", [])
+    test: dict[str, Any] = {"name": _TEST, **others, block: dict(keys)}
     assertions = list(expect)
     if assertions:
         test["expect"] = assertions
     # Nothing is started: scoring needs only the names.
     named = {name: {"command": ["none"]} for name in servers}
-    suite = {"name": block, **({"servers": named} if named else {}), "tests": [test]}
+    suite: dict[str, Any] = {"name": block, "tests": [test]}
+    if named:
+        suite["servers"] = named
+    if attacks:
+        suite["attacks"] = list(attacks)
     loaded = Suite.parse(json.dumps(suite, indent=2), name=f"{block}.json")
     tests = score(loaded, traces, test=_TEST, strict=True, threads=threads).tests
     if len(tests) > 1:
@@ -77,8 +84,8 @@ def _function(info: Mapping[str, Any]) -> Any:
     figures = "\n".join(f"- `{it['name']}` ({it['unit']}): {it['doc']}" for it in info["targets"])
     gate.__doc__ = f"""{info["summary"]}
 
-The block has the keys of `{block}:` in a suite. `beside` has other blocks of the test, for gates
-that read one; `expect` has the assertions that each run must hold; `servers` names the servers,
+The block has the keys of `{block}:` in a suite. `beside` has other keys of the test, for gates that
+read one, and the suite's `attacks`; `expect` has the assertions that each run must hold; `servers` names the servers,
 for tools whose names begin with one. All traces must be of one model.
 
 Figures:

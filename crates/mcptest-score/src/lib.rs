@@ -37,6 +37,7 @@ use std::io::Read;
 use std::path::Path;
 
 use mcptest_gate_api::GateInfo;
+use mcptest_json::visible::VisibleJson;
 use mcptest_redact::redact::Redactor;
 use mcptest_report::{RenderError, Report, Spool, Style};
 use mcptest_suite::{LoadOptions, Loaded, Purpose, ReadFile, ResolvedSuite};
@@ -301,7 +302,8 @@ pub fn merge(
 /// Records that cannot be read.
 pub fn to_json(report: &Report) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
-    mcptest_report::render("json", report, Style::default(), &mut out)?;
+    let mut visible = VisibleJson::new(&mut out);
+    mcptest_report::render("json", report, Style::default(), &mut visible)?;
     Ok(out)
 }
 

@@ -68,7 +68,7 @@ fn install_npm(lab: &Lab) -> Result<()> {
         &project,
     )?;
     ensure!(
-        npx.1.trim() == format!("mcptest {version}"),
+        npx.1.lines().next() == Some(&format!("mcptest {version}")),
         "npx printed {:?}",
         npx.1
     );
