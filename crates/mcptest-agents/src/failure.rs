@@ -1,4 +1,4 @@
-//! The kind of a run that is no evidence.
+//! The kind of a run that cannot be judged.
 
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ pub struct AgentOutcome {
     pub builtin_calls: Vec<BuiltinCall>,
     /// The servers that did not work, as the agent reports them: name and state.
     pub failed_servers: Vec<(String, String)>,
-    /// The reason why the run is no evidence.
+    /// The reason why the run cannot be judged.
     pub error: Option<RunError>,
     /// True if the agent reported the end of its work.
     pub ended: bool,

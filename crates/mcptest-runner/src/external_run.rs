@@ -460,7 +460,7 @@ fn trace_of(
     trace
 }
 
-/// The reason why a run is no evidence, if there is one.
+/// The reason why a run cannot be judged, if there is one.
 fn error_of(outcome: &AgentOutcome, servers: &[ServerRecord]) -> Option<RunError> {
     let server_error = server_error(servers);
     if let Some(error) = &outcome.error {

@@ -333,7 +333,7 @@ impl Endpoint {
     }
 
     /// Sends one message and handles the response. If the server no longer knows the session, the
-    /// message goes once more through a new one: the server has not processed it.
+    /// message is sent again in a new one: the server has not processed it.
     async fn exchange(
         &self,
         shared: &Shared,
