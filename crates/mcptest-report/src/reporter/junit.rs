@@ -347,7 +347,9 @@ fn reason_of_run(test: &TestReport, run: &RunRow) -> Result<Option<String>, Rend
 /// The output of the pretty reporter about a test.
 fn details(test: &TestReport) -> Result<String, RenderError> {
     let mut text = Head::default();
-    pretty::write_test(&mut text, test, Style::default())?;
+    // Each test is shown on its own, so nothing refers to another one.
+    let mut shown = pretty::ShownErrors::default();
+    pretty::write_test(&mut text, test, Style::default(), &mut shown)?;
     Ok(text.content())
 }
 

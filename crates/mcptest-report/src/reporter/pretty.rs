@@ -2,6 +2,8 @@
 
 mod assertion;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
 use anstyle::Style as Paint;
@@ -36,6 +38,7 @@ pub(crate) fn render(
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
     let mut suite = None;
+    let mut shown = ShownErrors::default();
     for test in &report.tests {
         if suite != Some(&test.id.suite) {
             if suite.is_some() {
@@ -45,7 +48,7 @@ pub(crate) fn render(
             line(out, &name)?;
             suite = Some(&test.id.suite);
         }
-        write_test(out, test, style)?;
+        write_test(out, test, style, &mut shown)?;
     }
     for matrix in matrices(report) {
         writeln!(out)?;
@@ -195,6 +198,7 @@ pub(super) fn write_test(
     out: &mut dyn Write,
     test: &TestReport,
     style: Style,
+    shown: &mut ShownErrors,
 ) -> Result<(), RenderError> {
     let mut skipped = Skipped::default();
     let folded = is_folded(test, style);
@@ -233,7 +237,10 @@ pub(super) fn write_test(
         }
         line(out, &format!("{}{facts}", row(verdict, &name, style)))?;
         if let Some(record) = &record {
-            write_run_details(out, record, style)?;
+            match shown.earlier(record, &name) {
+                Some(earlier) => block(out, &earlier)?,
+                None => write_run_details(out, record, style)?,
+            }
             skipped.add(record);
         }
     }
@@ -345,6 +352,33 @@ pub(super) fn write_run_details(
         }
     }
     Ok(())
+}
+
+/// The errors that were shown in full. A server that does not start is the error of all its tests,
+/// with the same lines of its stderr.
+#[derive(Default)]
+pub(super) struct ShownErrors(HashMap<(ErrorKind, String), String>);
+
+impl ShownErrors {
+    /// A line that refers to the row that shows the same error of several lines, if there is one.
+    fn earlier(&mut self, run: &RunRecord, row: &str) -> Option<String> {
+        let error = run.error.as_ref()?;
+        let is_all = run.assertions.is_empty() && server_words(run).is_empty();
+        if !is_all || !error.message.contains('\n') {
+            return None;
+        }
+        match self.0.entry((error.kind, error.message.clone())) {
+            Entry::Vacant(place) => {
+                place.insert(one_line(row));
+                None
+            }
+            Entry::Occupied(first) => Some(format!(
+                "{}: the same error as `{}` above",
+                error.kind.as_str(),
+                first.get()
+            )),
+        }
+    }
 }
 
 fn was_never_started(error: &RunError) -> bool {

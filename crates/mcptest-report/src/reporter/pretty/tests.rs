@@ -1,3 +1,5 @@
+use mcptest_trace::trace::Trace;
+
 use super::*;
 use crate::model;
 use crate::samples::{concluded, run, test};
@@ -67,6 +69,33 @@ fn only_a_live_run_has_spent_something() {
     assert_eq!(
         spent_usd(&spend, replayed(1, 0.1), true),
         "spent $0.2, and the replayed part cost $0.1 when it was recorded"
+    );
+}
+
+#[test]
+fn an_error_of_several_lines_is_shown_once() {
+    let error = |message: &str| {
+        let mut test = several(&[Verdict::Error, Verdict::Error]);
+        for run in &mut test.runs {
+            run.error = Some(RunError {
+                kind: ErrorKind::ServerCrash,
+                message: message.to_owned(),
+            });
+            run.assertions.clear();
+            run.trace = Trace::default();
+        }
+        shown(test, false)
+    };
+    let text = error("it ended\nstderr: no key");
+    assert_eq!(text.matches("stderr: no key").count(), 1, "{text}");
+    let expected = "server_crash: the same error as `a [m] #1` above\n";
+    assert_eq!(text.matches(expected).count(), 1, "{text}");
+    // One line needs no reference to another.
+    let text = error("it ended");
+    assert_eq!(
+        text.matches("server_crash: it ended\n").count(),
+        2,
+        "{text}"
     );
 }
 
