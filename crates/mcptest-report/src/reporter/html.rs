@@ -14,7 +14,6 @@
 mod blocks;
 mod escape;
 mod head;
-mod plots;
 mod reasons;
 
 use std::io::Write;

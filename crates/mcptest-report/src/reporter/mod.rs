@@ -16,6 +16,7 @@ mod junit;
 mod markdown;
 mod ndjson;
 mod openmetrics;
+mod plots;
 pub(crate) mod pr;
 pub(crate) mod pretty;
 mod sarif;

@@ -1,6 +1,7 @@
 //! `pretty`: for people. Readable without colour; a failure shows target, expected and actual.
 
 mod assertion;
+mod charts;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -255,6 +256,9 @@ pub(super) fn write_test(
         );
         block(out, &paint(style, Paint::new().dimmed(), &text))?;
     }
+    if let Some(chart) = charts::of_tokens(test, style) {
+        block(out, &chart)?;
+    }
     if test.is_undecided() {
         let why = test.no_evidence.as_deref().unwrap_or_default();
         let why = why.strip_prefix("interrupted: ").unwrap_or(why);
@@ -475,6 +479,9 @@ fn write_gate(
     };
     let row = row(gate.verdict, &name, style);
     line(out, &format!("{row}  {}", one_line(summary(gate))))?;
+    if let Some(chart) = charts::of_gate(gate) {
+        block(out, &chart)?;
+    }
     if let Some(why) = &gate.no_evidence {
         block(out, &format!("no evidence: {}", one_line(why)))?;
     }

@@ -46,7 +46,7 @@ pub(crate) fn normal(text: &str) -> String {
 
 #[expect(
     clippy::expect_used,
-    reason = "the patterns are constants of this file, and a test of `words` compiles them"
+    reason = "the patterns are constants of this file"
 )]
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a valid pattern")

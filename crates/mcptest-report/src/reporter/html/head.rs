@@ -13,13 +13,13 @@ use serde::ser::{Error as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 
 use super::blocks::{Layout, TestLayout};
-use super::plots::Plots;
 use super::reasons::reasons;
 use crate::broken_lines::BrokenLines;
 use crate::exit_code::ExitCode;
 use crate::gate_meaning::GateMeaning;
 use crate::model::Shard;
 use crate::report::{Report, RunRow, TestReport};
+use crate::reporter::plots::Plots;
 use crate::reporter::{RenderError, Style};
 
 /// The version of the head. The page and the data come from one program, so it is only for those

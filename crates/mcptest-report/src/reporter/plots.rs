@@ -16,7 +16,7 @@ const MAX_CATALOGS: usize = 20;
 
 /// The points of all plots of a test. A plot without points is absent.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct Plots {
+pub(crate) struct Plots {
     /// Accuracy by the number of injected distractors.
     #[serde(skip_serializing_if = "Option::is_none")]
     distractors: Option<Vec<CurvePoint>>,
@@ -36,17 +36,19 @@ pub(super) struct Plots {
 
 /// The accuracy at one number of distractors, in percent.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct CurvePoint {
-    count: Option<u64>,
-    accuracy: f64,
+pub(super) struct CurvePoint {
+    pub(super) count: Option<u64>,
+    pub(super) accuracy: f64,
     #[serde(default)]
     certified_lower: Option<f64>,
     runs: u64,
 }
 
+/// The decay of pass^k.
 #[derive(Debug, PartialEq, Serialize)]
-struct Decay {
-    values: Vec<f64>,
+pub(super) struct Decay {
+    /// Whole percents, from k = 1.
+    pub(super) values: Vec<f64>,
     /// Wilson's interval of the pass rate, 0 to 1; its k-th power is the band at k.
     #[serde(skip_serializing_if = "Option::is_none")]
     pass_rate: Option<Limits>,
@@ -68,7 +70,7 @@ struct Limits {
 }
 
 impl Plots {
-    pub(super) fn of(test: &TestReport) -> Result<Self, StoreError> {
+    pub(crate) fn of(test: &TestReport) -> Result<Self, StoreError> {
         let mut plots = Self::default();
         for gate in &test.gates {
             match gate.block.as_str() {
@@ -83,7 +85,7 @@ impl Plots {
         Ok(plots)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -93,7 +95,8 @@ fn part<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
     serde_json::from_str(text).ok()
 }
 
-fn distractors(gate: &GateOutcome) -> Option<Vec<CurvePoint>> {
+/// The accuracy by the number of injected distractors.
+pub(super) fn distractors(gate: &GateOutcome) -> Option<Vec<CurvePoint>> {
     #[derive(Deserialize)]
     struct Curve {
         curve: Vec<CurvePoint>,
@@ -102,7 +105,8 @@ fn distractors(gate: &GateOutcome) -> Option<Vec<CurvePoint>> {
     Some(curve.curve).filter(|curve| !curve.is_empty())
 }
 
-fn decay(gate: &GateOutcome) -> Option<Decay> {
+/// pass^k for k = 1, 2, …
+pub(super) fn decay(gate: &GateOutcome) -> Option<Decay> {
     #[derive(Deserialize)]
     struct Rates {
         pass_rate_95: Option<Methods>,
