@@ -60,9 +60,9 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
         .flatten()
     {
         done.interpolate(&mut entry.value, &original, scope, Mode::Expand);
-        if !scope.outer.contains_key(&entry.key) {
+        if !scope.outer.contains_key(entry.key.as_str()) {
             done.variables
-                .insert(entry.key.clone(), entry.value.to_json());
+                .insert(entry.key.to_string(), entry.value.to_json());
         }
     }
     for entry in entries.iter_mut().filter(|entry| entry.key != "variables") {
@@ -198,7 +198,7 @@ impl Interpolated {
             Some(Node {
                 span,
                 value: match value {
-                    Value::String(text) => NodeValue::String(text),
+                    Value::String(text) => NodeValue::String(text.into()),
                     other => Node::from_json(&other, span).value,
                 },
             })

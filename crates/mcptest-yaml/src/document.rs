@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use serde_json::{Map, Number, Value};
 
 use crate::diagnostic::{Diagnostic, Severity};
@@ -24,7 +25,7 @@ pub enum NodeValue {
     Null,
     Bool(bool),
     Number(Number),
-    String(String),
+    String(CompactString),
     Sequence(Vec<Node>),
     Mapping(Vec<Entry>),
 }
@@ -33,7 +34,7 @@ pub enum NodeValue {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The key.
-    pub key: String,
+    pub key: CompactString,
     /// The position of the key.
     pub key_span: Span,
     /// The value.
@@ -48,12 +49,12 @@ impl Node {
             NodeValue::Null => Value::Null,
             NodeValue::Bool(value) => Value::Bool(*value),
             NodeValue::Number(value) => Value::Number(value.clone()),
-            NodeValue::String(value) => Value::String(value.clone()),
+            NodeValue::String(value) => Value::String(value.to_string()),
             NodeValue::Sequence(items) => items.iter().map(Node::to_json).collect(),
             NodeValue::Mapping(entries) => Value::Object(
                 entries
                     .iter()
-                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
+                    .map(|entry| (entry.key.to_string(), entry.value.to_json()))
                     .collect::<Map<_, _>>(),
             ),
         }
@@ -67,7 +68,7 @@ impl Node {
             Value::Null => NodeValue::Null,
             Value::Bool(value) => NodeValue::Bool(*value),
             Value::Number(value) => NodeValue::Number(value.clone()),
-            Value::String(value) => NodeValue::String(value.clone()),
+            Value::String(value) => NodeValue::String(value.into()),
             Value::Array(items) => NodeValue::Sequence(
                 items
                     .iter()
@@ -77,7 +78,7 @@ impl Node {
             Value::Object(map) => NodeValue::Mapping(
                 map.iter()
                     .map(|(key, value)| Entry {
-                        key: key.clone(),
+                        key: key.into(),
                         key_span: span,
                         value: Self::from_json(value, span),
                     })

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -116,7 +117,7 @@ enum Frame {
         anchor: usize,
         entries: Entries,
         /// The key whose value comes next.
-        key: Option<(String, Span)>,
+        key: Option<(CompactString, Span)>,
         /// The mappings under `<<`, in the order of the file.
         merges: Vec<Node>,
     },
@@ -249,14 +250,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn key_text(&self, node: Node) -> Result<(String, Span), Fatal> {
+    fn key_text(&self, node: Node) -> Result<(CompactString, Span), Fatal> {
         let span = node.span;
         match node.value {
             NodeValue::String(text) => Ok((text, span)),
             // `1:` and `true:` are keys by their text.
             NodeValue::Number(_) | NodeValue::Bool(_) | NodeValue::Null => {
                 let text = self.source.text().get(span.start..span.end).unwrap_or("");
-                Ok((text.trim().to_owned(), span))
+                Ok((text.trim().into(), span))
             }
             NodeValue::Sequence(_) | NodeValue::Mapping(_) => {
                 Err(self.fatal(span, "a key must be a string, not a list or a mapping"))
@@ -331,7 +332,7 @@ impl Builder<'_> {
         tag: Option<&Tag>,
         span: Span,
     ) -> NodeValue {
-        let string = || NodeValue::String(text.to_owned());
+        let string = || NodeValue::String(text.into());
         let Some(tag) = tag else {
             return if style == ScalarStyle::Plain {
                 scalar::resolve_plain(text)

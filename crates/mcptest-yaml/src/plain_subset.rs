@@ -63,7 +63,7 @@ struct Reader<'a> {
 /// The indentation of a line; `None` at the end of the text.
 type Indent = Option<usize>;
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn peek(&self) -> u8 {
         // The plain subset has no zero byte.
         self.bytes.get(self.at).copied().unwrap_or(0)
@@ -164,12 +164,12 @@ impl Reader<'_> {
         loop {
             let (key, key_span) = self.key(false)?;
             self.nodes += 1;
-            if key == "<<" || entries.get(&key).is_some() {
+            if key == "<<" || entries.get(key).is_some() {
                 return None;
             }
             let value = self.value_of_key(column, depth)?;
             entries.push(Entry {
-                key,
+                key: key.into(),
                 key_span,
                 value,
             });
@@ -312,14 +312,13 @@ impl Reader<'_> {
     }
 
     /// A key and its colon.
-    fn key(&mut self, in_flow: bool) -> Option<(String, Span)> {
+    fn key(&mut self, in_flow: bool) -> Option<(&'a str, Span)> {
         /// The full parser bounds the length of a key.
         const MAX_LENGTH: usize = 1000;
         let start = self.at;
         if let quote @ (b'"' | b'\'') = self.peek() {
             let (text, span) = self.quoted(quote)?;
-            let key = text.to_owned();
-            return (self.colon()? && self.at - start <= MAX_LENGTH).then_some((key, span));
+            return (self.colon()? && self.at - start <= MAX_LENGTH).then_some((text, span));
         }
         self.plain_start(in_flow)?;
         loop {
@@ -337,7 +336,7 @@ impl Reader<'_> {
             start,
             end: self.at,
         };
-        let key = self.text[start..self.at].to_owned();
+        let key = &self.text[start..self.at];
         (self.colon()? && self.at - start <= MAX_LENGTH).then_some((key, span))
     }
 
@@ -352,12 +351,12 @@ impl Reader<'_> {
 
     fn quoted_node(&mut self, quote: u8) -> Option<Node> {
         let (text, span) = self.quoted(quote)?;
-        let value = NodeValue::String(text.to_owned());
+        let value = NodeValue::String(text.into());
         self.node(span, value)
     }
 
     /// A quoted string of one line without escapes.
-    fn quoted(&mut self, quote: u8) -> Option<(&str, Span)> {
+    fn quoted(&mut self, quote: u8) -> Option<(&'a str, Span)> {
         let start = self.at;
         self.at += 1;
         loop {
@@ -398,13 +397,13 @@ impl Reader<'_> {
             if is_mapping {
                 let (key, key_span) = self.key(true)?;
                 self.nodes += 1;
-                if key == "<<" || entries.get(&key).is_some() {
+                if key == "<<" || entries.get(key).is_some() {
                     return None;
                 }
                 self.skip_spaces();
                 let value = self.flow_value(depth)?;
                 entries.push(Entry {
-                    key,
+                    key: key.into(),
                     key_span,
                     value,
                 });

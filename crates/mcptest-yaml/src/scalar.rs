@@ -11,7 +11,7 @@ pub(crate) fn resolve_plain(text: &str) -> NodeValue {
         "" | "~" | "null" | "Null" | "NULL" => NodeValue::Null,
         "true" | "True" | "TRUE" => NodeValue::Bool(true),
         "false" | "False" | "FALSE" => NodeValue::Bool(false),
-        _ => number(text).map_or_else(|| NodeValue::String(text.to_owned()), NodeValue::Number),
+        _ => number(text).map_or_else(|| NodeValue::String(text.into()), NodeValue::Number),
     }
 }
 

@@ -41,7 +41,7 @@ fn quick_names(file: &Path) -> Option<Vec<Value>> {
     let named = (0..count).map(|index| {
         let node = document.get(&format!("/mock_server/tools/{index}/name"))?;
         match &node.value {
-            NodeValue::String(name) => Some(json!({"name": name})),
+            NodeValue::String(name) => Some(json!({"name": name.as_str()})),
             _ => None,
         }
     });
