@@ -2,15 +2,17 @@
 //! retried or decompressed behind the caller's back.
 //!
 //! The MCP client and the model providers share this crate: reusable connections ([`Pool`]), TLS
-//! with the system's certificates, bounded bodies ([`body`]), server-sent events ([`sse`]), and
-//! safe display of what the other side sent ([`text`], [`secrets`]). It knows no protocol above
-//! HTTP. Connections use the proxies that the program installs ([`use_proxies`]).
+//! with the system's certificates, bounded bodies ([`body`]), server-sent events ([`sse`]), safe
+//! display of what the other side sent ([`text`], [`secrets`]), and credentials that are replaced
+//! when a server refuses them ([`credentials`]). It knows no protocol above HTTP. Connections use
+//! the proxies that the program installs ([`use_proxies`]).
 //!
 //! Log events have the target `mcptest::http`: connections and failures at info, one line per
 //! request at debug, headers at trace.
 
 mod address;
 pub mod body;
+pub mod credentials;
 mod log;
 mod pool;
 mod proxy;

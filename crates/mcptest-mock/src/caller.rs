@@ -1,13 +1,16 @@
 //! The sender of a request.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 
 use mcptest_protocol::Revision;
 use serde_json::Value;
 
 use crate::database::{Database, SessionState};
+use crate::deferred::CallContext;
 use crate::fault::FaultState;
 use crate::manifest::LogLevel;
+use crate::world::{Listeners, World};
 
 /// The sender of a request, as far as the answer depends on it.
 pub(crate) struct Caller<'a> {
@@ -22,4 +25,22 @@ pub(crate) struct Caller<'a> {
     pub(crate) fault: &'a FaultState,
     /// The image of the database, and the session's copy.
     pub(crate) database: Option<(&'a Database, &'a SessionState)>,
+    /// The changes that its requests see.
+    pub(crate) world: &'a World,
+    /// The resources that its session has subscribed to.
+    pub(crate) subscribed: &'a BTreeSet<String>,
+    /// The open streams of the server.
+    pub(crate) listeners: &'a Listeners,
+}
+
+impl Caller<'_> {
+    /// The parts of the session that the rest of an answer needs.
+    pub(crate) fn context(&self) -> CallContext {
+        CallContext {
+            log_level: self.log_level,
+            world: self.world.clone(),
+            subscribed: self.subscribed.clone(),
+            database: self.database.map(|(_, state)| state.clone()),
+        }
+    }
 }

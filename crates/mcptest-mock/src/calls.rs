@@ -1,104 +1,26 @@
 //! The requests with arguments: `tools/call` and `prompts/get`.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcptest_protocol::Revision;
-use mcptest_protocol::headers::{ParamHeader, param_headers};
 use serde_json::{Map, Value, json};
 
-use crate::ask::ask_client;
+use crate::ask::{Asked, ask_client};
+use crate::callable_tool::{CallableTool, respond};
 use crate::caller::Caller;
-use crate::compile::{Answer, Ask, Before, Case, Prompt, Response};
-use crate::database::SqlTool;
-use crate::deferred::Schedule;
-use crate::fault::{CallEffect, FaultState, MockFault};
-use crate::jsonrpc::{RpcError, clip, write_json};
+use crate::compile::Prompt;
+use crate::deferred::{Continuation, Schedule, Work};
+use crate::expression::Values;
+use crate::fault::CallEffect;
+use crate::jsonrpc::{RpcError, clip, string_param};
 use crate::listed::{Listed, Outcome, members};
-use crate::validate::{ArgumentCheck, ArgumentProblem};
-
-/// A tool that can be called.
-#[derive(Debug)]
-pub(crate) struct CallableTool {
-    arguments: ArgumentCheck,
-    cases: Vec<(Case, AtomicUsize)>,
-    /// The statements in place of an answer.
-    sql: Option<SqlTool>,
-    ask: Vec<Vec<Ask>>,
-    fault: Option<FaultState>,
-    /// The arguments that headers repeat.
-    pub(crate) headers: Vec<ParamHeader>,
-}
-
-impl CallableTool {
-    pub(crate) fn new(
-        input_schema: Option<Value>,
-        cases: Vec<Case>,
-        sql: Option<SqlTool>,
-        ask: Vec<Vec<Ask>>,
-        fault: Option<MockFault>,
-    ) -> Self {
-        Self {
-            // Clients must not call a tool with invalid annotations, so there is nothing to check.
-            headers: input_schema
-                .as_ref()
-                .and_then(|schema| param_headers(schema).ok())
-                .unwrap_or_default(),
-            arguments: ArgumentCheck::new(input_schema),
-            cases: cases
-                .into_iter()
-                .map(|case| (case, AtomicUsize::new(0)))
-                .collect(),
-            sql,
-            ask,
-            fault: fault.map(FaultState::new),
-        }
-    }
-
-    /// The answer for these arguments: the next one of the first case that matches.
-    fn response(&self, arguments: &Value) -> Option<&Response> {
-        let (case, calls) = self.cases.iter().find(|(case, _)| match &case.when {
-            None => true,
-            Some(when) => when.iter().all(|(key, expected)| {
-                arguments
-                    .get(key)
-                    .is_some_and(|given| matches(expected, given))
-            }),
-        })?;
-        let last = case.responses.len() - 1;
-        // A single answer needs no counting.
-        let index = if last == 0 {
-            0
-        } else {
-            calls.fetch_add(1, Ordering::Relaxed).min(last)
-        };
-        case.responses.get(index)
-    }
-}
-
-/// Returns true if an argument matches the value in a `when`: objects may have more members, lists
-/// are compared item by item, numbers by value.
-fn matches(expected: &Value, given: &Value) -> bool {
-    match (expected, given) {
-        (Value::Object(expected), Value::Object(given)) => expected
-            .iter()
-            .all(|(key, expected)| given.get(key).is_some_and(|given| matches(expected, given))),
-        (Value::Array(expected), Value::Array(given)) => {
-            expected.len() == given.len()
-                && expected
-                    .iter()
-                    .zip(given)
-                    .all(|(expected, given)| matches(expected, given))
-        }
-        (Value::Number(a), Value::Number(b)) => {
-            a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
-        }
-        _ => expected == given,
-    }
-}
+use crate::manifest::AskTime;
+use crate::tasks::{TaskStore, wants_task};
+use crate::validate::ArgumentProblem;
 
 pub(crate) fn call_tool<'a>(
     tools: &'a Listed<CallableTool>,
+    tasks: &TaskStore,
     caller: &Caller<'_>,
     params: &Map<String, Value>,
     schedule: &mut Schedule,
@@ -108,8 +30,16 @@ pub(crate) fn call_tool<'a>(
     let fault = tool
         .and_then(|tool| tool.fault.as_ref())
         .unwrap_or(caller.fault);
-    match fault.next_effect() {
+    let effect = fault.next_effect();
+    let as_task = match tool {
+        Some(tool) => wants_task(tool.task, tasks, caller, params)?,
+        None => false,
+    };
+    let hangs = effect == CallEffect::NeverAnswered;
+    match effect {
         CallEffect::None => {}
+        // A task hangs, not its creation.
+        _ if as_task => {}
         CallEffect::NeverAnswered => {
             schedule.never = true;
             return Ok(Outcome::fresh(Vec::new()));
@@ -140,74 +70,31 @@ pub(crate) fn call_tool<'a>(
     if !problems.is_empty() {
         return bad_arguments(name, &problems, caller.revision);
     }
-    if let Some(outcome) = ask_client(&tool.ask, name, caller, params, arguments, schedule)? {
-        return Ok(outcome);
-    }
-    if let (Some(sql), Some((image, state))) = (&tool.sql, &caller.database) {
-        return Ok(Outcome::fresh(members(&sql.call(state, image, arguments))));
-    }
-    let Some(response) = tool.response(arguments) else {
-        return Err(RpcError::internal("Internal error: the tool has no answer"));
-    };
-    for before in &response.before {
-        send_before(before, caller, params, arguments, schedule);
-    }
-    let mut text = Vec::new();
-    match &response.answer {
-        Answer::Result(template) => {
-            template.render(arguments, &mut text);
-            Ok(Outcome::fresh(text))
-        }
-        Answer::Error(code, template) => {
-            template.render(arguments, &mut text);
-            let body: Value = serde_json::from_slice(&text).unwrap_or_default();
-            let message = body
-                .get("message")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            let error = RpcError::new(*code, message);
-            Err(match body.get("data") {
-                Some(data) => error.with_data(data.clone()),
-                None => error,
-            })
-        }
-    }
-}
-
-fn send_before(
-    before: &Before,
-    caller: &Caller<'_>,
-    params: &Map<String, Value>,
-    arguments: &Value,
-    schedule: &mut Schedule,
-) {
-    let mut frame = br#"{"jsonrpc":"2.0","method":"notifications/"#.to_vec();
-    match before {
-        Before::Wait(ms) => {
-            schedule.wait += Duration::from_millis(*ms);
-            return;
-        }
-        Before::Progress(template) => {
-            let token = params
-                .get("_meta")
-                .and_then(|meta| meta.get("progressToken"));
-            let Some(token) = token.filter(|token| token.is_string() || token.is_number()) else {
-                return;
-            };
-            frame.extend_from_slice(br#"progress","params":{"progressToken":"#);
-            write_json(&mut frame, token);
-            template.render(arguments, &mut frame);
-        }
-        Before::Log(level, template) => {
-            if caller.log_level.is_none_or(|lowest| *level < lowest) {
-                return;
+    let mut answers = Map::new();
+    let task = tool.task.filter(|_| as_task);
+    if task.is_none_or(|task| task.ask == AskTime::Before) {
+        match ask_client(&tool.ask, name, caller, params, arguments, schedule)? {
+            Asked::Answered(given) => answers = given,
+            Asked::Ends(outcome) => return Ok(outcome),
+            Asked::Sent(asked) => {
+                schedule.rest = Some(Box::new(Continuation {
+                    work: Work::Call {
+                        tool: name.to_owned(),
+                        params: params.clone(),
+                        arguments: arguments.clone(),
+                    },
+                    asked,
+                    answers,
+                    context: caller.context(),
+                }));
+                return Ok(Outcome::fresh(Vec::new()));
             }
-            frame.extend_from_slice(br#"message","params":{"#);
-            template.render(arguments, &mut frame);
         }
     }
-    frame.extend_from_slice(b"}}");
-    schedule.send(frame);
+    if let Some(task) = task {
+        return Ok(tasks.create((name, task), caller, arguments, answers, hangs));
+    }
+    respond(tool, caller, params, arguments, &answers.into(), schedule)
 }
 
 fn bad_arguments<'a>(
@@ -263,49 +150,20 @@ pub(crate) fn get_prompt<'a>(
             "Missing required argument: {name}"
         )));
     }
+    let mut answers = Value::Null;
     if caller.revision.is_stateless() {
         let mut schedule = Schedule::default();
-        if let Some(outcome) =
-            ask_client(&prompt.ask, name, caller, params, arguments, &mut schedule)?
-        {
-            return Ok(outcome);
+        match ask_client(&prompt.ask, name, caller, params, arguments, &mut schedule)? {
+            Asked::Ends(outcome) => return Ok(outcome),
+            Asked::Answered(given) => answers = given.into(),
+            Asked::Sent(_) => {}
         }
     }
     let mut members = Vec::new();
-    prompt.response.render(arguments, &mut members);
+    let values = Values {
+        args: arguments,
+        answers: &answers,
+    };
+    prompt.response.render_with(values, &mut members);
     Ok(Outcome::fresh(members))
-}
-
-pub(crate) fn string_param<'a>(
-    params: &'a Map<String, Value>,
-    name: &str,
-) -> Result<&'a str, RpcError> {
-    params
-        .get(name)
-        .and_then(Value::as_str)
-        .ok_or_else(|| RpcError::invalid_params(format!("Invalid params: {name} is not a string")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_when_matches_arguments_with_at_least_its_members() {
-        let fit = |expected: Value, given: Value| matches(&expected, &given);
-        assert!(fit(
-            json!({"a": {"b": 1}}),
-            json!({"a": {"b": 1.0, "c": 2}, "d": 3})
-        ));
-        assert!(!fit(json!({"a": 1}), json!({"b": 1})));
-        assert!(fit(json!([1, {"x": "y"}]), json!([1, {"x": "y", "z": 0}])));
-        assert!(!fit(json!([1]), json!([1, 2])));
-        assert!(fit(json!(null), json!(null)));
-        assert!(!fit(json!("1"), json!(1)));
-        // Beyond the precision of a float.
-        assert!(!fit(
-            json!(9_007_199_254_740_993_u64),
-            json!(9_007_199_254_740_992_u64)
-        ));
-    }
 }

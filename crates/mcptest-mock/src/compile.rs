@@ -6,19 +6,20 @@ mod prompts;
 mod resources;
 mod tools;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use mcptest_attack::Attack;
 use serde_json::{Map, Value};
 
 use self::database::Tables;
 pub use compiled::Manifest;
 pub(crate) use compiled::{
-    Answer, Ask, Before, Case, CompiledTool, Prompt, ResourceTemplate, Response,
+    Answer, Ask, Before, Case, CompiledTool, Prompt, Resource, ResourceTemplate, Response,
 };
 
 use crate::content::block_problems;
 use crate::fault::{FaultError, MockFault};
-use crate::manifest::{AskSpec, BlockSpec, ServerSpec};
+use crate::manifest::{AskSpec, BlockSpec, ChangedList, ServerSpec};
 use crate::template::{Builder, Mode, Template, TemplateError, escape_token};
 use crate::validate::schema_problem;
 
@@ -42,7 +43,11 @@ impl Manifest {
     /// All problems: invalid schemas, duplicate names, invalid templates, content that MCP does not
     /// allow.
     pub fn from_spec(spec: &ServerSpec) -> Result<Self, Vec<ManifestProblem>> {
-        let mut compiler = Compiler::default();
+        let mut compiler = Compiler {
+            hidden: hidden_entries(spec),
+            updatable: spec.resources.iter().map(|one| one.uri.clone()).collect(),
+            ..Compiler::default()
+        };
         let database = compiler.database(spec.database.as_ref());
         let tools: Vec<_> = each(&spec.tools, "tools", |tool, at| compiler.tool(tool, at));
         let resources = each(&spec.resources, "resources", |resource, at| {
@@ -68,6 +73,7 @@ impl Manifest {
             );
         }
         names(tool_names, "tools", "name", &mut compiler);
+        let attacks = compiler.attacks(spec);
         let uris = spec.resources.iter().map(|one| one.uri.as_str()).collect();
         names(uris, "resources", "uri", &mut compiler);
         let prompt_names = spec.prompts.iter().map(|one| one.name.as_str()).collect();
@@ -88,7 +94,7 @@ impl Manifest {
             prompts,
             fault: fault.unwrap_or_default(),
             page_size: spec.page_size.and_then(|size| usize::try_from(size).ok()),
-            subscribe: spec.resources.iter().any(|resource| resource.subscribe),
+            attacks,
             database,
         })
     }
@@ -104,6 +110,8 @@ impl Manifest {
                 cases: vec![tools::echo(name.as_deref().unwrap_or_default())],
                 sql: None,
                 ask: Vec::new(),
+                task: None,
+                hidden: false,
                 fault: None,
                 name,
                 wire,
@@ -119,9 +127,21 @@ impl Manifest {
             prompts: Vec::new(),
             fault: MockFault::None,
             page_size: None,
-            subscribe: false,
+            attacks: Vec::new(),
             database: None,
         }
+    }
+
+    /// The name of the server.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The attacks that the manifest declares.
+    #[must_use]
+    pub fn attacks(&self) -> &[Attack] {
+        &self.attacks
     }
 
     /// Sets the fault of every tool, overriding the manifest.
@@ -148,6 +168,21 @@ struct Compiler {
     problems: Vec<ManifestProblem>,
     /// The database of the manifest, for checking statements.
     tables: Tables,
+    /// The entries that can be revealed, with their lists.
+    hidden: BTreeMap<String, ChangedList>,
+    /// The resources that can be updated.
+    updatable: BTreeSet<String>,
+}
+
+/// The entries that are not listed at first, with their lists.
+fn hidden_entries(spec: &ServerSpec) -> BTreeMap<String, ChangedList> {
+    let tools = spec.tools.iter().filter(|one| one.hidden);
+    let tools = tools.map(|one| (one.name.clone(), ChangedList::Tools));
+    let resources = spec.resources.iter().filter(|one| one.hidden);
+    let resources = resources.map(|one| (one.uri.clone(), ChangedList::Resources));
+    let prompts = spec.prompts.iter().filter(|one| one.hidden);
+    let prompts = prompts.map(|one| (one.name.clone(), ChangedList::Prompts));
+    prompts.chain(resources).chain(tools).collect()
 }
 
 impl Compiler {
@@ -207,6 +242,27 @@ impl Compiler {
             });
             let asks = asks.collect();
             compiled.push(asks);
+        }
+        compiled
+    }
+
+    fn attacks(&mut self, spec: &ServerSpec) -> Vec<Attack> {
+        let names: Vec<&str> = spec.attacks.iter().map(|one| one.name.as_str()).collect();
+        self.unique(&names, "attacks", "name");
+        let mut compiled = Vec::new();
+        for (index, written) in spec.attacks.iter().enumerate() {
+            match written.compile() {
+                Ok(attack) => compiled.push(attack),
+                Err(found) => {
+                    for one in found {
+                        let at = format!("/mock_server/attacks/{index}{}", one.pointer);
+                        let help = one
+                            .help
+                            .map_or_else(String::new, |help| format!("; {help}"));
+                        self.problem(at, format!("{}{help}", one.message));
+                    }
+                }
+            }
         }
         compiled
     }

@@ -1,12 +1,34 @@
-//! The syntax of `${args.name}` in a string.
+//! The syntax of `${args.name}` and `${answers.name}` in a string.
 
 use serde_json::Value;
 
 use crate::jsonrpc::clip;
 
-/// The path from the arguments to a value.
+/// The values that templates can use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Values<'a> {
+    /// The arguments of the call.
+    pub(crate) args: &'a Value,
+    /// The answers of the client, by the names of the requests.
+    pub(crate) answers: &'a Value,
+}
+
+impl<'a> Values<'a> {
+    /// Values of a call that asks nothing.
+    pub(crate) fn of(args: &'a Value) -> Self {
+        Self {
+            args,
+            answers: &Value::Null,
+        }
+    }
+}
+
+/// The path from the arguments or the answers to a value.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Path(Vec<PathSegment>);
+pub(crate) struct Path {
+    of_answers: bool,
+    segments: Vec<PathSegment>,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 enum PathSegment {
@@ -15,14 +37,23 @@ enum PathSegment {
 }
 
 impl Path {
-    /// The value, if the arguments have it.
-    pub(crate) fn find<'a>(&self, args: &'a Value) -> Option<&'a Value> {
-        self.0
+    /// The value, if it is there.
+    pub(crate) fn find<'a>(&self, values: Values<'a>) -> Option<&'a Value> {
+        let root = match self.of_answers {
+            true => values.answers,
+            false => values.args,
+        };
+        self.segments
             .iter()
-            .try_fold(args, |value, segment| match segment {
+            .try_fold(root, |value, segment| match segment {
                 PathSegment::Key(key) => value.as_object()?.get(key),
                 PathSegment::Index(index) => value.as_array()?.get(*index),
             })
+    }
+
+    /// Returns true if it selects from the answers of the client.
+    pub(crate) fn is_of_answers(&self) -> bool {
+        self.of_answers
     }
 }
 
@@ -74,13 +105,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-/// Parses `args…}`. Returns the path and the number of bytes, including the closing brace.
+/// Parses `args…}` or `answers…}`. Returns the path and the number of bytes, including the closing
+/// brace.
 fn parse_path(text: &str) -> Result<(Path, usize), String> {
     let is_name = |c: char| !c.is_whitespace() && !matches!(c, '.' | '[' | ']' | '{' | '}' | '"');
     let name = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
 
     let root = &text[..name(text)];
-    if root != "args" {
+    if !matches!(root, "args" | "answers") {
         return Err(match root {
             "" => "write `${args.NAME}`".to_owned(),
             _ => format!("only arguments are available here, write `${{args.{root}}}`"),
@@ -90,7 +122,11 @@ fn parse_path(text: &str) -> Result<(Path, usize), String> {
     let mut rest = &text[root.len()..];
     loop {
         if let Some(after) = rest.strip_prefix('}') {
-            return Ok((Path(segments), text.len() - after.len()));
+            let path = Path {
+                of_answers: root == "answers",
+                segments,
+            };
+            return Ok((path, text.len() - after.len()));
         } else if let Some(after) = rest.strip_prefix('.') {
             let end = name(after);
             if end == 0 {

@@ -6,37 +6,39 @@
 //! before it is a stream of server-sent events. Requests for another host than this machine are
 //! refused: a web page that has rebound its name to 127.0.0.1 must not reach the server.
 
+mod body;
+mod connection;
+
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN,
-};
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use mcptest_protocol::{Revision, meta as meta_keys};
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
+use self::body::{Answer, error_reply, event, event_stream, not_allowed, plain, refuse};
+use self::connection::Connection;
 use crate::database::SessionState;
-use crate::deferred::{Deferred, TransportEvent};
+use crate::deferred::{Deferred, DeferredMessage, Route, TransportEvent};
 use crate::headers::{header_mismatch, is_local_authority, is_local_origin};
 use crate::jsonrpc::{
-    HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR, Replies, Reply, RpcError,
+    HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR, Replies, RpcError,
     UNSUPPORTED_PROTOCOL_VERSION,
 };
 use crate::log;
 use crate::server::MockServer;
-use crate::session::Session;
 use crate::sessions::Sessions;
+use crate::world::World;
 
 /// The path that is served.
 pub const HTTP_PATH: &str = "/mcp";
@@ -49,6 +51,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The pause after a connection could not be accepted, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The messages that wait on a stream of notifications.
+const STREAM_QUEUE: usize = 64;
 
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -65,6 +70,8 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
         server,
         sessions: Mutex::default(),
         stateless: SessionState::default(),
+        world: World::default(),
+        streams: Mutex::default(),
     });
     loop {
         let accepted = tokio::select! {
@@ -119,26 +126,12 @@ fn is_of_the_client(error: &io::Error) -> bool {
 struct State {
     server: Arc<MockServer>,
     sessions: Mutex<Sessions<Connection>>,
-    /// The database of all requests without a session.
+    /// The database and the changes of all requests without a session.
     stateless: SessionState,
+    world: World,
+    /// The open streams of notifications.
+    streams: Mutex<HashMap<u64, mpsc::Sender<Bytes>>>,
 }
-
-/// A session and the answers in progress.
-#[derive(Default)]
-struct Connection {
-    session: Mutex<Session>,
-    /// The answers that wait for a cancellation or for a reply of the client.
-    waiting: Mutex<Vec<(Wait, Arc<Notify>)>>,
-    ended: Notify,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Wait {
-    Cancelled(Value),
-    Answered(Value),
-}
-
-type Answer = Response<ReplyBody>;
 
 /// Reads a body, unless its length (also the announced one) or its time is over the bound.
 async fn read_body(body: Incoming) -> Result<Bytes, (StatusCode, &'static str)> {
@@ -162,7 +155,7 @@ async fn read_body(body: Incoming) -> Result<Bytes, (StatusCode, &'static str)> 
 }
 
 impl State {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> Answer {
         let headers = request.headers();
         let mut hosts = headers.get_all(HOST).iter();
         let (host, second) = (hosts.next().map(HeaderValue::to_str), hosts.next());
@@ -199,7 +192,7 @@ impl State {
         }
     }
 
-    async fn post(&self, request: Request<Incoming>) -> Answer {
+    async fn post(self: &Arc<Self>, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let headers = parts.headers;
         let kind = headers
@@ -281,13 +274,17 @@ impl State {
     /// The connection of one request without a session.
     fn stateless_connection(&self) -> Arc<Connection> {
         let connection = Arc::<Connection>::default();
-        if self.server.has_database() {
-            lock(&connection.session).database = Some(self.stateless.clone());
+        {
+            let mut session = lock(&connection.session);
+            session.world = self.world.clone();
+            if self.server.has_database() {
+                session.database = Some(self.stateless.clone());
+            }
         }
         connection
     }
 
-    async fn initialize(&self, message: &Value, accepts: Accepts) -> Answer {
+    async fn initialize(self: &Arc<Self>, message: &Value, accepts: Accepts) -> Answer {
         let connection = Arc::<Connection>::default();
         let mut answer = self.handle(&connection, message, accepts, false).await;
         if lock(&connection.session).revision().is_none() {
@@ -326,8 +323,7 @@ impl State {
         ))
     }
 
-    /// Opens a stream for messages outside of requests. The mock sends none, so it stays empty
-    /// until the session ends.
+    /// Opens a stream for messages outside of requests, until the session ends.
     fn get(&self, headers: &HeaderMap) -> Answer {
         if !Accepts::of(headers).is_some_and(|accepts| accepts.events) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept text/event-stream");
@@ -337,11 +333,17 @@ impl State {
         }
         match self.connection(headers) {
             Ok(connection) => {
-                let (sender, receiver) = mpsc::channel(1);
+                let (sender, receiver) = mpsc::channel(STREAM_QUEUE);
+                *lock(&connection.stream) = Some(sender.clone());
                 tokio::spawn(async move {
                     tokio::select! {
                         () = connection.ended.notified() => {}
                         () = sender.closed() => {}
+                    }
+                    let mut stream = lock(&connection.stream);
+                    // A later stream has taken its place.
+                    if stream.as_ref().is_some_and(|own| own.same_channel(&sender)) {
+                        *stream = None;
                     }
                 });
                 event_stream(receiver)
@@ -367,7 +369,7 @@ impl State {
     }
 
     async fn handle(
-        &self,
+        self: &Arc<Self>,
         connection: &Arc<Connection>,
         message: &Value,
         accepts: Accepts,
@@ -387,8 +389,8 @@ impl State {
                 // If a batch has several, the last one streams; no revision has both batches and
                 // deferred answers.
                 TransportEvent::Deferred(answer) => deferred = Some(answer),
-                TransportEvent::Cancelled(id) => connection.wake(&Wait::Cancelled(id)),
-                TransportEvent::Answered(id) => connection.wake(&Wait::Answered(id)),
+                TransportEvent::Cancelled(id) => connection.cancelled(&id),
+                TransportEvent::Answered(id, answer) => connection.answered(&id, answer),
             }
         }
         match deferred {
@@ -404,20 +406,29 @@ impl State {
     }
 
     async fn answer_deferred(
-        &self,
+        self: &Arc<Self>,
         connection: &Arc<Connection>,
         deferred: Deferred,
         accepts: Accepts,
     ) -> Answer {
-        if deferred.messages.is_empty() {
+        if deferred.is_done() {
             // Never answered. Ends when the client disconnects.
             return std::future::pending().await;
         }
-        let single = deferred.messages.len() == 1;
+        if let Some(number) = deferred.listener {
+            return self.open_stream(number, deferred);
+        }
+        let of_reply = |message: &&DeferredMessage| message.route == Route::Reply;
+        let single =
+            deferred.rest.is_none() && deferred.messages.iter().filter(of_reply).count() == 1;
         let (sender, mut receiver) = mpsc::channel(16);
-        let connection = Arc::clone(connection);
+        let (connection, state) = (Arc::clone(connection), Arc::clone(self));
         let streams = accepts.events && !(single && accepts.json);
-        tokio::spawn(async move { connection.send_messages(deferred, &sender, streams).await });
+        tokio::spawn(async move {
+            connection
+                .send_messages(&state, deferred, &sender, streams)
+                .await;
+        });
         if streams {
             return event_stream(receiver);
         }
@@ -431,56 +442,30 @@ impl State {
             None => plain(StatusCode::ACCEPTED, None, Bytes::new()),
         }
     }
-}
 
-impl Connection {
-    fn wake(&self, wanted: &Wait) {
-        for (wait, notify) in lock(&self.waiting).iter() {
-            if wait == wanted {
-                notify.notify_one();
-            }
+    /// Opens a stream of notifications, which stays open until the client closes it.
+    fn open_stream(self: &Arc<Self>, number: u64, deferred: Deferred) -> Answer {
+        let (sender, receiver) = mpsc::channel(STREAM_QUEUE);
+        for message in deferred.messages {
+            log::sent(&message.frame);
+            let _ = sender.try_send(event(&message.frame));
         }
+        lock(&self.streams).insert(number, sender.clone());
+        let state = Arc::clone(self);
+        tokio::spawn(async move {
+            sender.closed().await;
+            lock(&state.streams).remove(&number);
+            state.server.close_listener(number);
+        });
+        event_stream(receiver)
     }
 
-    fn wait_for(&self, wait: Wait) -> Arc<Notify> {
-        let notify = Arc::new(Notify::new());
-        lock(&self.waiting).push((wait, Arc::clone(&notify)));
-        notify
-    }
-
-    fn stop_waiting(&self, notify: &Arc<Notify>) {
-        lock(&self.waiting).retain(|(_, other)| !Arc::ptr_eq(other, notify));
-    }
-
-    /// Sends the messages of a deferred answer until it is cancelled or the client disconnects.
-    async fn send_messages(&self, deferred: Deferred, sender: &mpsc::Sender<Bytes>, events: bool) {
-        let cancelled = self.wait_for(Wait::Cancelled(deferred.id));
-        let sending = async {
-            for message in deferred.messages {
-                tokio::time::sleep(message.wait).await;
-                log::sent(&message.frame);
-                // Before it is sent, because the reply may arrive at once.
-                let answered = message.ask.map(|id| self.wait_for(Wait::Answered(id)));
-                let frame = if events {
-                    event(&message.frame)
-                } else {
-                    message.frame.into()
-                };
-                if sender.send(frame).await.is_err() {
-                    break;
-                }
-                if let Some(answered) = answered {
-                    answered.notified().await;
-                    self.stop_waiting(&answered);
-                }
-            }
-        };
-        tokio::select! {
-            () = sending => {}
-            () = cancelled.notified(), if deferred.honours_cancel => {}
-            () = sender.closed() => {}
+    /// Sends a message on an open stream of notifications.
+    async fn send_to_stream(&self, number: u64, frame: Bytes) {
+        let sender = lock(&self.streams).get(&number).cloned();
+        if let Some(sender) = sender {
+            let _ = sender.send(frame).await;
         }
-        self.stop_waiting(&cancelled);
     }
 }
 
@@ -548,98 +533,6 @@ fn status_of(replies: &Replies<'_>, stateless: bool) -> StatusCode {
     }
 }
 
-/// One server-sent event.
-fn event(frame: &[u8]) -> Bytes {
-    let mut text = b"event: message\ndata: ".to_vec();
-    text.extend_from_slice(frame);
-    text.extend_from_slice(b"\n\n");
-    text.into()
-}
-
-fn event_stream(receiver: mpsc::Receiver<Bytes>) -> Answer {
-    let mut answer = Response::new(ReplyBody::Stream(receiver));
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    answer
-}
-
-fn plain(status: StatusCode, kind: Option<&'static str>, body: Bytes) -> Answer {
-    let mut answer = Response::new(ReplyBody::Whole(Some(body)));
-    *answer.status_mut() = status;
-    if let Some(kind) = kind {
-        answer
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    }
-    answer
-}
-
-fn refuse(status: StatusCode, why: &'static str) -> Answer {
-    error_reply(
-        status,
-        None,
-        RpcError::invalid_request(format!("Invalid request: {why}")),
-    )
-}
-
-fn not_allowed() -> Answer {
-    let mut answer = refuse(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "the method is not allowed here",
-    );
-    answer
-        .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static("POST"));
-    answer
-}
-
-fn error_reply(status: StatusCode, id: Option<Value>, error: RpcError) -> Answer {
-    let mut text = Vec::new();
-    Reply::error(id, error).write_to(&mut text);
-    plain(status, Some("application/json"), text.into())
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The body of an answer.
-enum ReplyBody {
-    Whole(Option<Bytes>),
-    Stream(mpsc::Receiver<Bytes>),
-}
-
-impl Body for ReplyBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Self::Whole(body) => Poll::Ready(
-                body.take()
-                    .filter(|body| !body.is_empty())
-                    .map(|body| Ok(Frame::data(body))),
-            ),
-            Self::Stream(receiver) => receiver
-                .poll_recv(context)
-                .map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk)))),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(body) if body.as_ref().is_none_or(Bytes::is_empty))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(body) => {
-                SizeHint::with_exact(body.as_ref().map_or(0, |body| body.len() as u64))
-            }
-            Self::Stream(_) => SizeHint::default(),
-        }
-    }
 }

@@ -102,7 +102,11 @@ pub(crate) enum Incoming<'a> {
         params: Option<&'a Map<String, Value>>,
     },
     /// A reply, even if the mock sent no such request.
-    Response { id: Option<&'a Value> },
+    Response {
+        id: Option<&'a Value>,
+        /// The result; none for an error.
+        result: Option<&'a Value>,
+    },
     /// An invalid message, with its id if there is one.
     Invalid {
         id: Option<&'a Value>,
@@ -125,7 +129,8 @@ pub(crate) fn classify(message: &Value) -> Incoming<'_> {
         Some(Value::String(method)) => method,
         Some(_) => return invalid(id, "Invalid request: method is not a string"),
         None if message.contains_key("result") || message.contains_key("error") => {
-            return Incoming::Response { id };
+            let result = message.get("result");
+            return Incoming::Response { id, result };
         }
         None => return invalid(id, "Invalid request: no method"),
     };
@@ -201,7 +206,11 @@ impl<'a> Reply<'a> {
         match &self.outcome {
             Ok(body) => {
                 out.extend_from_slice(br#","result":{"#);
-                out.extend_from_slice(body.head);
+                let head = match body.members.is_empty() {
+                    true => body.head.strip_suffix(b",").unwrap_or(body.head),
+                    false => body.head,
+                };
+                out.extend_from_slice(head);
                 out.extend_from_slice(&body.members);
             }
             Err(error) => {
@@ -257,6 +266,17 @@ pub(crate) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value:
         out.truncate(start);
         out.extend_from_slice(b"null");
     }
+}
+
+/// A parameter that is a string.
+pub(crate) fn string_param<'a>(
+    params: &'a Map<String, Value>,
+    name: &str,
+) -> Result<&'a str, RpcError> {
+    params
+        .get(name)
+        .and_then(Value::as_str)
+        .ok_or_else(|| RpcError::invalid_params(format!("Invalid params: {name} is not a string")))
 }
 
 #[cfg(test)]

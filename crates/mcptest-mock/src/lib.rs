@@ -7,14 +7,15 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `manifest.rs` | the written form |
+//! | `manifest/` | the written form |
 //! | `load.rs` | from a file to a checked manifest |
 //! | `compile.rs` | checks, and prepared answers |
 //! | `content.rs` | the rules of MCP for content |
-//! | `template.rs`, `expression.rs` | `${args.name}` in answers, and its syntax |
+//! | `template.rs`, `expression.rs` | `${args.name}`, `${answers.name}` in answers, their syntax |
 //! | `database.rs` | state: tables, and tools that are SQL statements |
 //! | `validate.rs` | validation of arguments against input schemas |
 //! | `fault.rs` | intentional failures of calls |
+//! | `attacks.rs` | hostile texts in answers |
 //! | `deferred.rs` | answers that are sent late, in parts, or never |
 //! | `resources.rs` | resources by pattern, completions |
 //! | `jsonrpc.rs` | parsing of messages, writing of replies |
@@ -23,13 +24,18 @@
 //! | `record.rs` | the messages of clients as JSON Lines |
 //! | `preset.rs` | the bundled catalogs |
 //! | `ask.rs` | requests to the client before an answer |
-//! | `http.rs`, `headers.rs` | the streamable HTTP transport, and the checks of its headers |
+//! | `world.rs`, `changes.rs` | changes of resources and lists, and notifications of them |
+//! | `tasks.rs` | calls whose result is fetched later |
+//! | `http/`, `headers.rs` | the streamable HTTP transport, and the checks of its headers |
 //! | `stdio.rs`, `timer.rs` | the stdio transport, and its late answers |
 //! | `log.rs` | log events with the target `mcptest::mock` |
 
 mod ask;
+mod attacks;
+mod callable_tool;
 mod caller;
 mod calls;
+mod changes;
 mod compile;
 mod content;
 mod database;
@@ -50,21 +56,23 @@ mod server;
 mod session;
 mod sessions;
 mod stdio;
+mod tasks;
 mod template;
 mod timer;
 mod validate;
+mod world;
 
 pub use compile::{Manifest, ManifestProblem};
 pub use database::{DatabaseSpec, ExpectRowsSpec, RowsBound, SqlSpec};
-pub use deferred::{Deferred, DeferredMessage, TransportEvent};
+pub use deferred::{Deferred, DeferredMessage, Route, TransportEvent};
 pub use fault::{FaultError, MockFault};
 pub use http::{HTTP_PATH, serve_http};
 pub use jsonrpc::{Replies, Reply, RpcError};
 pub use load::load;
 pub use manifest::{
-    AskMethod, AskSpec, BeforeSpec, BlockSpec, LogLevel, ManifestFile, PromptArgumentSpec,
-    PromptMessageSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, Role,
-    RpcErrorSpec, ServerSpec, ToolSpec, manifest_schema,
+    AskMethod, AskSpec, AskTime, BeforeSpec, BlockSpec, ChangedList, LogLevel, ManifestFile,
+    PromptArgumentSpec, PromptMessageSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec,
+    ResponseSpec, Role, RpcErrorSpec, ServerSpec, TaskSpec, TaskSupport, ToolSpec, manifest_schema,
 };
 pub use preset::Preset;
 pub use server::MockServer;

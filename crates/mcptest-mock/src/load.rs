@@ -39,24 +39,37 @@ pub fn load(name: &str, bytes: &[u8]) -> Result<Manifest, Diagnostics> {
     })
 }
 
-/// Extracts the tools from the usual forms of a capture: the result, the whole reply, or the list.
+/// Extracts the tools from the usual forms of a capture: the result, the whole reply, the list, or
+/// a file of `mcptest catalog save`, which also has the server's name and instructions.
 fn captured(name: &str, file: Value) -> Result<Manifest, Diagnostics> {
-    let tools = match file {
-        Value::Array(tools) => Some(tools),
+    let manifest = match file {
+        Value::Array(tools) => Some(Manifest::from_captured(stem(name), tools)),
         Value::Object(mut file) => {
-            let inner = match file.remove("result") {
+            let mut inner = match file.remove("result") {
                 Some(Value::Object(result)) => result,
                 _ => file,
             };
-            match inner.into_iter().find(|(key, _)| key == "tools") {
-                Some((_, Value::Array(tools))) => Some(tools),
+            match inner.remove("tools") {
+                Some(Value::Array(tools)) => {
+                    let mut manifest = Manifest::from_captured(stem(name), tools);
+                    let text = |value: Option<&Value>| value?.as_str().map(str::to_owned);
+                    let info = inner.get("serverInfo");
+                    if let Some(name) = text(info.and_then(|info| info.get("name"))) {
+                        manifest.name = name;
+                    }
+                    if let Some(version) = text(info.and_then(|info| info.get("version"))) {
+                        manifest.version = version;
+                    }
+                    manifest.instructions = text(inner.get("instructions"));
+                    Some(manifest)
+                }
                 _ => None,
             }
         }
         _ => None,
     };
-    match tools {
-        Some(tools) => Ok(Manifest::from_captured(stem(name), tools)),
+    match manifest {
+        Some(manifest) => Ok(manifest),
         None => Err(Diagnostic::new(
             Severity::Error,
             "neither a mock manifest nor a captured `tools/list` result",
@@ -103,7 +116,8 @@ fn syntax_error(name: &str, bytes: &[u8], error: &serde_json::Error) -> Diagnost
         .map_or(text.as_str(), |(message, _)| message);
     let diagnostic = Diagnostic::new(Severity::Error, format!("not valid JSON: {message}"));
     let Ok(text) = std::str::from_utf8(bytes) else {
-        let position = (error.line(), error.column());
+        // The column of an error at the end of a line is 0.
+        let position = (error.line().max(1), error.column().max(1));
         return diagnostic.in_file(name, Some(position)).into();
     };
     let line_start: usize = text

@@ -1,15 +1,23 @@
 //! The written form of the mock manifest: one type per block. The doc comments are the descriptions
 //! in its JSON Schema.
 
+mod before;
+mod listed;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
+use mcptest_attack::WrittenAttack;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+pub use self::before::{AskMethod, AskSpec, BeforeSpec, ChangedList, LogLevel};
+pub use self::listed::{
+    PromptArgumentSpec, PromptMessageSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec, Role,
+};
 use crate::database::{DatabaseSpec, ExpectRowsSpec, SqlSpec};
 use crate::fault::PATTERN;
 
@@ -40,6 +48,9 @@ pub struct ServerSpec {
     /// The number of entries on a page of a list. By default lists have one page.
     #[schemars(range(min = 1))]
     pub page_size: Option<u32>,
+    /// Attacks: hostile texts in the answers of this server, as in the `attacks:` of a suite.
+    #[serde(default)]
+    pub attacks: Vec<WrittenAttack>,
     /// The tables of the server, for tools with `sql`. Every session has its own copy.
     pub database: Option<DatabaseSpec>,
     /// The tools, in the order of the list.
@@ -77,9 +88,9 @@ pub struct ToolSpec {
     pub annotations: Option<Value>,
     /// The answer of the tool; by default its name and the arguments as text.
     pub response: Option<ResponseSpec>,
-    /// Several answers. The first `when` in the list that matches the arguments wins; answers
-    /// without `when` apply if none matches. Answers with the same `when` are used in turn, one per
-    /// call, and the last one repeats.
+    /// Several answers. The first `when` (and `when_answered`) in the list that matches wins;
+    /// answers without one apply if none matches. Answers with the same condition are used in
+    /// turn, one per call, and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
     /// The statements that a call carries out on the server's `database`, in place of an answer.
@@ -94,9 +105,124 @@ pub struct ToolSpec {
     /// Requests to the client before the answer, in rounds. Each round has requests by name.
     #[serde(default)]
     pub ask: Vec<BTreeMap<String, AskSpec>>,
+    /// The support for tasks: the tool can, or must, be called as a task. By default it cannot.
+    pub task: Option<TaskSpec>,
+    /// True if the tool is not listed until an answer reveals it. It can be called all the same.
+    #[serde(default)]
+    pub hidden: bool,
     /// The fault of this tool, written like the server's `fault`.
     #[schemars(regex(pattern = PATTERN))]
     pub fault: Option<String>,
+}
+
+/// The support of a tool for tasks: `optional`, `required`, or a mapping.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskSpec {
+    /// The support.
+    pub support: TaskSupport,
+    /// The number of polls before the task continues.
+    pub polls: u32,
+    /// The time at which `ask` is asked.
+    pub ask: AskTime,
+    /// The time that a task is kept; `None` for no limit.
+    pub ttl_ms: Option<u64>,
+    /// The pause that clients should make between polls.
+    pub poll_interval_ms: u64,
+}
+
+/// The support of a tool for tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskSupport {
+    /// It can be called as a task.
+    #[default]
+    Optional,
+    /// It can only be called as a task.
+    Required,
+}
+
+impl TaskSupport {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Optional => "optional",
+            Self::Required => "required",
+        }
+    }
+}
+
+/// The time at which a tool with tasks asks the client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AskTime {
+    /// While the task is in progress: its status is `input_required`.
+    #[default]
+    During,
+    /// Before the task is created.
+    Before,
+}
+
+/// Settings of tasks.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "TaskSettings")]
+struct TaskBody {
+    /// `optional` or `required`; `optional` by default.
+    #[serde(default)]
+    support: TaskSupport,
+    /// The number of times that the status is `working` before the task continues; 1 by default.
+    /// No clock is involved.
+    polls: Option<u32>,
+    /// The time at which `ask` is asked: `during` the task (the default), or `before` it is
+    /// created.
+    #[serde(default)]
+    ask: AskTime,
+    /// The time that the task is kept, as its status states; no limit by default. It is never
+    /// discarded earlier.
+    ttl_ms: Option<u64>,
+    /// The pause between polls that the status asks for; 10 by default.
+    #[schemars(range(min = 1))]
+    poll_interval_ms: Option<u64>,
+}
+
+/// The default number of polls, and the default pause between them.
+const DEFAULT_POLLS: u32 = 1;
+const DEFAULT_POLL_INTERVAL_MS: u64 = 10;
+
+impl<'de> Deserialize<'de> for TaskSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let body = match Value::deserialize(deserializer)? {
+            support @ Value::String(_) => TaskBody {
+                support: serde_json::from_value(support).map_err(D::Error::custom)?,
+                polls: None,
+                ask: AskTime::During,
+                ttl_ms: None,
+                poll_interval_ms: None,
+            },
+            other => serde_json::from_value(other).map_err(D::Error::custom)?,
+        };
+        Ok(Self {
+            support: body.support,
+            polls: body.polls.unwrap_or(DEFAULT_POLLS),
+            ask: body.ask,
+            ttl_ms: body.ttl_ms,
+            poll_interval_ms: body.poll_interval_ms.unwrap_or(DEFAULT_POLL_INTERVAL_MS),
+        })
+    }
+}
+
+impl JsonSchema for TaskSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TaskSpec".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let support = generator.subschema_for::<TaskSupport>();
+        let body = generator.subschema_for::<TaskBody>();
+        json_schema!({
+            "description": "The support of a tool for tasks: `optional`, `required`, or a mapping \
+                with settings.",
+            "anyOf": [support, body],
+        })
+    }
 }
 
 /// The answer of a tool. Every string in it may use the arguments of the call: `${args.query}`,
@@ -116,6 +242,8 @@ pub struct ResponseSpec {
     pub before: Vec<BeforeSpec>,
     /// The arguments to which this answer applies.
     pub when: Option<Map<String, Value>>,
+    /// The answers of the client to which this answer applies.
+    pub when_answered: Option<Map<String, Value>>,
 }
 
 /// A whole result.
@@ -133,55 +261,15 @@ struct ResponseBody {
     is_error: bool,
     /// A JSON-RPC error instead of a result.
     rpc_error: Option<RpcErrorSpec>,
-    /// The messages before the answer, in order: progress, log messages, pauses.
+    /// The messages before the answer, in order: progress, log messages, changes, pauses.
     #[serde(default)]
     before: Vec<BeforeSpec>,
     /// In `responses`: the arguments to which this answer applies. Members that are not named here
     /// may have any value.
     when: Option<Map<String, Value>>,
-}
-
-/// A request to the client.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AskSpec {
-    /// The method.
-    pub method: AskMethod,
-    /// The parameters. Their strings may use the arguments.
-    #[serde(default)]
-    pub params: Map<String, Value>,
-}
-
-/// A request that a server can send to a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum AskMethod {
-    /// A form for the user.
-    #[serde(rename = "elicitation/create")]
-    Elicitation,
-    /// An answer of the client's model.
-    #[serde(rename = "sampling/createMessage")]
-    Sampling,
-    /// The directories that the client exposes.
-    #[serde(rename = "roots/list")]
-    Roots,
-}
-
-impl AskMethod {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Elicitation => "elicitation/create",
-            Self::Sampling => "sampling/createMessage",
-            Self::Roots => "roots/list",
-        }
-    }
-
-    pub(crate) const fn capability(self) -> &'static str {
-        match self {
-            Self::Elicitation => "elicitation",
-            Self::Sampling => "sampling",
-            Self::Roots => "roots",
-        }
-    }
+    /// In `responses` of a tool with `ask`: the answers of the client to which this answer applies,
+    /// by the names of the requests, such as `{confirmation: {action: accept}}`.
+    when_answered: Option<Map<String, Value>>,
 }
 
 /// A JSON-RPC error. Its strings may use the arguments.
@@ -196,190 +284,10 @@ pub struct RpcErrorSpec {
     pub data: Option<Value>,
 }
 
-/// A message or pause before an answer: exactly one of `progress`, `log` and `wait_ms`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BeforeSpec {
-    /// The progress so far. Sent only to a client that requested progress.
-    pub progress: Option<serde_json::Number>,
-    /// With `progress`: its final value.
-    pub total: Option<serde_json::Number>,
-    /// With `progress`: a message. It may use the arguments.
-    pub message: Option<String>,
-    /// A log message: a string or any other value. Its strings may use the arguments. Sent only if
-    /// the client's log level includes it.
-    pub log: Option<Value>,
-    /// With `log`: its level; `info` by default.
-    pub level: Option<LogLevel>,
-    /// With `log`: the name of the logger.
-    pub logger: Option<String>,
-    /// A pause in milliseconds.
-    #[schemars(range(max = 3_600_000))]
-    pub wait_ms: Option<u64>,
-}
-
-/// The level of a log message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LogLevel {
-    /// For debugging.
-    Debug,
-    /// Normal operation.
-    #[default]
-    Info,
-    /// Normal but significant.
-    Notice,
-    /// A possible problem.
-    Warning,
-    /// An error.
-    Error,
-    /// A failed component.
-    Critical,
-    /// Action is required at once.
-    Alert,
-    /// The system is unusable.
-    Emergency,
-}
-
-impl LogLevel {
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        serde_json::from_value(name.into()).ok()
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
-    }
-}
-
 /// A content block as MCP defines it, for example `{type: text, text: …}`; a plain string is one
 /// text block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockSpec(pub Value);
-
-/// A resource with its content: either `text` or `blob`.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = resource_aliases)]
-pub struct ResourceSpec {
-    /// The URI; unique in the server.
-    pub uri: String,
-    /// The name; the URI by default.
-    pub name: Option<String>,
-    /// A name for people.
-    pub title: Option<String>,
-    /// The description for the model.
-    pub description: Option<String>,
-    /// The media type, for example `text/plain`.
-    #[serde(alias = "mimeType")]
-    pub mime_type: Option<String>,
-    /// The content, if it is text.
-    pub text: Option<String>,
-    /// The content in base64, if it is binary.
-    pub blob: Option<String>,
-    /// True if clients may subscribe to it. It never changes.
-    #[serde(default)]
-    pub subscribe: bool,
-}
-
-/// Resources whose URIs match a pattern, with the content of each: either `text` or `blob`.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = template_aliases)]
-pub struct ResourceTemplateSpec {
-    /// The pattern of the URI, with `{name}` for each variable. Values contain no slash.
-    #[serde(alias = "uriTemplate")]
-    pub uri_template: String,
-    /// The name; the pattern by default.
-    pub name: Option<String>,
-    /// A name for people.
-    pub title: Option<String>,
-    /// The description for the model.
-    pub description: Option<String>,
-    /// The media type, for example `text/plain`.
-    #[serde(alias = "mimeType")]
-    pub mime_type: Option<String>,
-    /// The content, if it is text. It may use the variables of the URI: `${args.name}`.
-    pub text: Option<String>,
-    /// The content in base64, if it is binary.
-    pub blob: Option<String>,
-    /// The answers of `completion/complete` for each variable.
-    #[serde(default)]
-    pub complete: BTreeMap<String, Vec<String>>,
-}
-
-/// A prompt and its messages.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PromptSpec {
-    /// The name of the prompt; unique in the server.
-    pub name: String,
-    /// A name for people.
-    pub title: Option<String>,
-    /// The purpose of the prompt.
-    pub description: Option<String>,
-    /// The arguments of the prompt.
-    #[serde(default)]
-    pub arguments: Vec<PromptArgumentSpec>,
-    /// Requests to the client before the answer, in rounds, for revision 2026-07-28. Each round has
-    /// requests by name.
-    #[serde(default)]
-    pub ask: Vec<BTreeMap<String, AskSpec>>,
-    /// The messages of the prompt. Their strings may use the arguments: `${args.topic}`.
-    pub messages: Vec<PromptMessageSpec>,
-}
-
-/// An argument of a prompt.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PromptArgumentSpec {
-    /// The name.
-    pub name: String,
-    /// The meaning of the argument.
-    pub description: Option<String>,
-    /// True if the argument is required.
-    #[serde(default)]
-    pub required: bool,
-    /// The answers of `completion/complete` for it.
-    pub complete: Option<Vec<String>>,
-}
-
-/// A message of a prompt.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PromptMessageSpec {
-    /// The speaker.
-    pub role: Role,
-    /// The content.
-    pub content: BlockSpec,
-}
-
-/// The speaker of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The user.
-    User,
-    /// The model.
-    Assistant,
-}
-
-impl Role {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-        }
-    }
-}
 
 /// The JSON Schema of the manifest file.
 #[must_use]
@@ -476,6 +384,7 @@ impl<'de> Deserialize<'de> for ResponseSpec {
                     rpc_error: body.rpc_error,
                     before: body.before,
                     when: body.when,
+                    when_answered: body.when_answered,
                 })
             }
         }

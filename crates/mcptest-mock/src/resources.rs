@@ -4,13 +4,47 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::calls::string_param;
-use crate::compile::{Prompt, ResourceTemplate};
-use crate::jsonrpc::{RpcError, clip, write_json};
+use crate::compile::{Prompt, Resource, ResourceTemplate};
+use crate::jsonrpc::{RpcError, clip, string_param, write_json};
 use crate::listed::{Listed, Outcome, members};
+use crate::world::World;
 
 /// The largest number of values of a completion.
 const MAX_COMPLETIONS: usize = 100;
+
+/// A resource that can be read.
+#[derive(Debug)]
+pub(crate) struct ServedResource {
+    /// The members of the result: at first, and after each update.
+    contents: Vec<Vec<u8>>,
+    /// True if clients may subscribe to it.
+    pub(crate) subscribe: bool,
+}
+
+impl ServedResource {
+    pub(crate) fn new(resource: &Resource) -> Self {
+        let contents = resource.contents.iter().map(|contents| {
+            let mut text = br#""contents":["#.to_vec();
+            write_json(&mut text, contents);
+            text.push(b']');
+            text
+        });
+        Self {
+            contents: contents.collect(),
+            subscribe: resource.subscribe,
+        }
+    }
+
+    /// The members of the result after the updates so far. The last content stays.
+    pub(crate) fn contents(&self, world: &World, uri: &str) -> &[u8] {
+        let last = self.contents.len().saturating_sub(1);
+        let current = match last {
+            0 => 0,
+            last => world.updates_of(uri).min(last),
+        };
+        self.contents.get(current).map_or(&[], Vec::as_slice)
+    }
+}
 
 impl ResourceTemplate {
     /// The variables of this URI, if it matches the pattern.

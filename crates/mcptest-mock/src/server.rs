@@ -1,30 +1,32 @@
 //! The protocol: a pure state machine from messages to replies, without transport, clock and
 //! randomness.
 
+mod dispatch;
+
 use std::io;
 use std::sync::atomic::AtomicU64;
 
+use mcptest_attack::AttackRun;
 use mcptest_protocol::headers::ParamHeader;
-use mcptest_protocol::{Revision, meta as meta_keys, query};
+use mcptest_protocol::{Revision, meta as meta_keys};
 use mcptest_redact::redact::Redactor;
 use serde_json::{Map, Value, json};
 
-use crate::caller::Caller;
-use crate::calls::{CallableTool, call_tool, get_prompt, string_param};
+use crate::attacks::Attacks;
+use crate::callable_tool::CallableTool;
 use crate::compile::{CompiledTool, Manifest, Prompt, ResourceTemplate};
-use crate::database::{Database, SessionState};
+use crate::database::Database;
 use crate::deferred::{Schedule, TransportEvent};
 use crate::fault::FaultState;
-use crate::jsonrpc::{
-    INVALID_PARAMS, Incoming, PARSE_ERROR, RESOURCE_NOT_FOUND, Replies, Reply, ResultBody,
-    RpcError, classify, clip, write_json,
-};
-use crate::listed::{Listed, Outcome, ResultKind, members};
+use crate::jsonrpc::{Incoming, PARSE_ERROR, Replies, Reply, RpcError, classify};
+use crate::listed::{Entry, Listed, members};
 use crate::log::{self, Answered};
-use crate::manifest::LogLevel;
+use crate::manifest::ChangedList;
 use crate::record::{self, Recorder};
-use crate::resources::{complete, read_by_pattern};
-use crate::session::{Session, request_revision};
+use crate::resources::ServedResource;
+use crate::session::Session;
+use crate::tasks::TaskStore;
+use crate::world::{Change, Listeners};
 
 /// The largest number of messages in a batch.
 const MAX_BATCH: usize = 1000;
@@ -34,23 +36,28 @@ const MAX_BATCH: usize = 1000;
 pub struct MockServer {
     info: Value,
     capabilities: Value,
-    /// The capabilities for 2026-07-28, which delivers some by streams that the mock does not have.
+    /// The capabilities for 2026-07-28.
     stateless_capabilities: Value,
     instructions: Option<String>,
     /// The members that 2026-07-28 adds to results, by the kind of result.
     stateless_head: Vec<u8>,
     cacheable_head: Vec<u8>,
     input_required_head: Vec<u8>,
+    task_head: Vec<u8>,
     tools: Option<Listed<CallableTool>>,
-    resources: Option<Listed<Vec<u8>>>,
+    resources: Option<Listed<ServedResource>>,
     /// Set if and only if `resources` is.
     patterns: Option<Listed<()>>,
     templates: Vec<ResourceTemplate>,
     prompts: Option<Listed<Prompt>>,
     fault: FaultState,
+    attacks: Option<Attacks>,
     logs: bool,
     completes: bool,
-    subscribe: bool,
+    /// The lists that may change.
+    changing: Vec<ChangedList>,
+    tasks: TaskStore,
+    listeners: Listeners,
     asks: AtomicU64,
     recorder: Option<Recorder>,
     database: Option<Database>,
@@ -73,41 +80,52 @@ impl MockServer {
                 .iter()
                 .all(|one| one.complete.is_empty());
         let page_size = manifest.page_size;
+        let changing = changing_lists(&manifest);
         let tools = manifest.tools.map(|tools| {
-            let tools = tools.into_iter().map(|tool| {
-                let served = CallableTool::new(
-                    tool.input_schema,
-                    tool.cases,
-                    tool.sql,
-                    tool.ask,
-                    tool.fault,
-                );
-                (tool.wire, tool.name, served)
+            let tools = tools.into_iter().map(|mut tool| Entry {
+                wire: tool.wire.take(),
+                name: tool.name.clone(),
+                hidden: tool.hidden,
+                item: CallableTool::new(tool),
             });
-            Listed::new("tools", tools.collect(), page_size)
+            Listed::new(("tools", ChangedList::Tools), tools.collect(), page_size)
         });
+        let tasks = TaskStore::new(tools.as_ref());
         let has_resources =
             !manifest.resources.is_empty() || !manifest.resource_templates.is_empty();
+        let can_subscribe = manifest.resources.iter().any(|one| one.subscribe);
         let resources = has_resources.then(|| {
-            let resources = manifest.resources.into_iter().map(|resource| {
-                let mut contents = br#""contents":["#.to_vec();
-                write_json(&mut contents, &resource.contents);
-                contents.push(b']');
-                (resource.wire, Some(resource.uri), contents)
+            let resources = manifest.resources.into_iter().map(|resource| Entry {
+                name: Some(resource.uri.clone()),
+                hidden: resource.hidden,
+                item: ServedResource::new(&resource),
+                wire: resource.wire,
             });
-            Listed::new("resources", resources.collect(), page_size)
+            let key = ("resources", ChangedList::Resources);
+            Listed::new(key, resources.collect(), page_size)
         });
         let patterns = has_resources.then(|| {
-            let patterns = manifest.resource_templates.iter();
-            let patterns = patterns.map(|template| (template.wire.clone(), None, ()));
-            Listed::new("resourceTemplates", patterns.collect(), page_size)
+            let patterns = manifest.resource_templates.iter().map(|template| Entry {
+                wire: template.wire.clone(),
+                name: None,
+                item: (),
+                hidden: false,
+            });
+            let key = ("resourceTemplates", ChangedList::Resources);
+            Listed::new(key, patterns.collect(), page_size)
         });
         let prompts = (!manifest.prompts.is_empty()).then(|| {
-            let prompts = manifest
-                .prompts
-                .into_iter()
-                .map(|prompt| (prompt.wire.clone(), Some(prompt.name.clone()), prompt));
-            Listed::new("prompts", prompts.collect(), page_size)
+            let prompts = manifest.prompts.into_iter().map(|prompt| Entry {
+                wire: prompt.wire.clone(),
+                name: Some(prompt.name.clone()),
+                hidden: prompt.hidden,
+                item: prompt,
+            });
+            Listed::new(
+                ("prompts", ChangedList::Prompts),
+                prompts.collect(),
+                page_size,
+            )
         });
         let mut capabilities = Map::new();
         for (name, declared) in [
@@ -121,21 +139,34 @@ impl MockServer {
                 capabilities.insert(name.to_owned(), json!({}));
             }
         }
-        let stateless_capabilities = capabilities.clone().into();
-        if manifest.subscribe {
-            capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
+        for list in &changing {
+            if let Some(capability) = capabilities.get_mut(list.as_str()) {
+                capability["listChanged"] = true.into();
+            }
+        }
+        if let Some(capability) = capabilities.get_mut("resources").filter(|_| can_subscribe) {
+            capability["subscribe"] = true.into();
+        }
+        let mut stateless_capabilities = capabilities.clone();
+        if tasks.enabled {
+            let call = json!({"tools": {"call": {}}});
+            let declared = json!({"list": {}, "cancel": {}, "requests": call});
+            capabilities.insert("tasks".to_owned(), declared);
+            let extension = json!({ meta_keys::TASKS_EXTENSION: {} });
+            stateless_capabilities.insert("extensions".to_owned(), extension);
         }
         let meta = json!({meta_keys::SERVER_INFO: info});
         Self {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
             input_required_head: head(&json!({"resultType": "input_required", "_meta": meta})),
+            task_head: head(&json!({"resultType": "task", "_meta": meta})),
             // Stale at once, so that a client under test requests it as often as from any server.
             cacheable_head: head(&json!({
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta,
             })),
             info,
             capabilities: capabilities.into(),
-            stateless_capabilities,
+            stateless_capabilities: stateless_capabilities.into(),
             instructions: manifest.instructions,
             tools,
             resources,
@@ -143,9 +174,12 @@ impl MockServer {
             templates: manifest.resource_templates,
             prompts,
             fault: FaultState::new(manifest.fault),
+            attacks: None,
             logs,
             completes,
-            subscribe: manifest.subscribe,
+            changing,
+            tasks,
+            listeners: Listeners::default(),
             asks: AtomicU64::new(0),
             recorder: None,
             database: manifest.database,
@@ -153,7 +187,27 @@ impl MockServer {
         }
     }
 
-    /// Enables [`query::METHOD`] for clients that send this token.
+    /// Adds the attacks of a run: those of its manifest, or others.
+    #[must_use]
+    pub fn with_attacks(mut self, run: AttackRun) -> Self {
+        if run.is_empty() {
+            return self;
+        }
+        let name = self.info["name"].as_str().unwrap_or_default().to_owned();
+        let attacks = Attacks::new(run, name);
+        if attacks.changes_lists && self.tools.is_some() {
+            let declared = json!({"listChanged": true});
+            self.capabilities["tools"] = declared.clone();
+            self.stateless_capabilities["tools"] = declared;
+            if !self.changing.contains(&ChangedList::Tools) {
+                self.changing.push(ChangedList::Tools);
+            }
+        }
+        self.attacks = Some(attacks);
+        self
+    }
+
+    /// Enables [`query::METHOD`](mcptest_protocol::query::METHOD) for clients that send this token.
     #[must_use]
     pub fn with_query_token(mut self, token: Option<String>) -> Self {
         self.query_token = token.filter(|token| !token.is_empty());
@@ -259,6 +313,9 @@ impl MockServer {
             let TransportEvent::Deferred(deferred) = event else {
                 return true;
             };
+            if deferred.listener.is_none() && deferred.is_done() {
+                return true;
+            }
             let messages = &mut deferred.messages;
             if messages.is_empty() || deferred.waiting.is_some() {
                 return true;
@@ -274,7 +331,7 @@ impl MockServer {
                 out.push(b'\n');
                 deferred.waiting = message.ask;
             }
-            !messages.is_empty()
+            !deferred.is_done()
         });
     }
 
@@ -326,16 +383,16 @@ impl MockServer {
 
     fn handle_one(&self, session: &mut Session, message: &Value) -> Option<Reply<'_>> {
         match classify(message) {
-            Incoming::Response { id } => {
-                session
-                    .events
-                    .extend(id.cloned().map(TransportEvent::Answered));
+            Incoming::Response { id, result } => {
+                let answered = |id| TransportEvent::Answered(id, result.cloned());
+                session.events.extend(id.cloned().map(answered));
                 None
             }
             Incoming::Notification { method, params } => {
                 log::notification(method);
                 let id = params.and_then(|params| params.get("requestId"));
                 if let ("notifications/cancelled", Some(id)) = (method, id) {
+                    self.listeners.close_request(id);
                     session.events.push(TransportEvent::Cancelled(id.clone()));
                 }
                 None
@@ -348,7 +405,7 @@ impl MockServer {
                 let nothing = Map::new();
                 let params = params.unwrap_or(&nothing);
                 let mut schedule = Schedule::default();
-                let outcome = self.request(session, method, params, &mut schedule);
+                let outcome = self.request(session, (id, method), params, &mut schedule);
                 let reply = Reply {
                     id: Some(id.clone()),
                     outcome,
@@ -372,203 +429,21 @@ impl MockServer {
             }
         }
     }
-
-    fn request(
-        &self,
-        session: &mut Session,
-        method: &str,
-        params: &Map<String, Value>,
-        schedule: &mut Schedule,
-    ) -> Result<ResultBody<'_>, RpcError> {
-        let revision = request_revision(session, method, params)?;
-        let outcome = match revision {
-            Some(revision) => self.dispatch(session, revision, method, params, schedule)?,
-            None if method == "initialize" => self.initialize(session, params)?,
-            // `ping`, which is allowed before the handshake.
-            None => Outcome::fresh(Vec::new()),
-        };
-        let stateless = method == "server/discover" || revision.is_some_and(Revision::is_stateless);
-        let head: &[u8] = match outcome.kind {
-            _ if !stateless => &[],
-            ResultKind::Complete => &self.stateless_head,
-            ResultKind::Cacheable => &self.cacheable_head,
-            ResultKind::InputRequired => &self.input_required_head,
-        };
-        Ok(ResultBody {
-            head,
-            members: outcome.members,
-        })
-    }
-
-    fn initialize(
-        &self,
-        session: &mut Session,
-        params: &Map<String, Value>,
-    ) -> Result<Outcome<'_>, RpcError> {
-        let Some(requested) = params.get("protocolVersion").and_then(Value::as_str) else {
-            return Err(RpcError::invalid_params(
-                "Invalid params: protocolVersion is not a string",
-            ));
-        };
-        let revision = Revision::from_wire(requested)
-            .filter(|revision| !revision.is_stateless())
-            .unwrap_or(Revision::LATEST_WITH_INITIALIZE);
-        log::initialized(revision.as_str());
-        session.revision = Some(revision);
-        session.capabilities = params.get("capabilities").cloned();
-        let mut result = json!({
-            "protocolVersion": revision.as_str(),
-            "capabilities": self.capabilities,
-            "serverInfo": self.info,
-        });
-        if let Some(instructions) = &self.instructions {
-            result["instructions"] = instructions.clone().into();
-        }
-        Ok(Outcome::fresh(members(&result)))
-    }
-
-    fn dispatch(
-        &self,
-        session: &mut Session,
-        revision: Revision,
-        method: &str,
-        params: &Map<String, Value>,
-        schedule: &mut Schedule,
-    ) -> Result<Outcome<'_>, RpcError> {
-        let unknown = || RpcError::method_not_found(method);
-        match method {
-            "ping" if !revision.is_stateless() => Ok(Outcome::fresh(Vec::new())),
-            "server/discover" => Ok(self.discover()),
-            "tools/list" => self.tools.as_ref().ok_or_else(unknown)?.page(params),
-            "tools/call" => {
-                let tools = self.tools.as_ref().ok_or_else(unknown)?;
-                if self.database.is_some() {
-                    session.database.get_or_insert_with(SessionState::default);
-                }
-                let caller = self.caller(session, revision, params);
-                call_tool(tools, &caller, params, schedule)
-            }
-            "resources/list" => self.resources.as_ref().ok_or_else(unknown)?.page(params),
-            "resources/templates/list" => self.patterns.as_ref().ok_or_else(unknown)?.page(params),
-            "resources/subscribe" | "resources/unsubscribe"
-                if self.subscribe && !revision.is_stateless() =>
-            {
-                let uri = string_param(params, "uri")?;
-                self.read(revision, uri)?;
-                Ok(Outcome::fresh(Vec::new()))
-            }
-            "completion/complete" if self.completes => {
-                complete(self.prompts.as_ref(), &self.templates, params)
-            }
-            "logging/setLevel" if self.logs && !revision.is_stateless() => {
-                let level = string_param(params, "level")?;
-                let level = LogLevel::parse(level).ok_or_else(|| {
-                    RpcError::invalid_params(format!("Unknown log level: {}", clip(level)))
-                })?;
-                session.log_level = Some(level);
-                Ok(Outcome::fresh(Vec::new()))
-            }
-            "resources/read" => {
-                self.resources.as_ref().ok_or_else(unknown)?;
-                self.read(revision, string_param(params, "uri")?)
-            }
-            query::METHOD => self.query(session, params).ok_or_else(unknown)?,
-            "prompts/list" => self.prompts.as_ref().ok_or_else(unknown)?.page(params),
-            "prompts/get" => {
-                let prompts = self.prompts.as_ref().ok_or_else(unknown)?;
-                get_prompt(prompts, &self.caller(session, revision, params), params)
-            }
-            _ => Err(unknown()),
-        }
-    }
-
-    /// The sender of a request, from the session or, if stateless, from the request itself.
-    fn caller<'a>(
-        &'a self,
-        session: &'a Session,
-        revision: Revision,
-        params: &'a Map<String, Value>,
-    ) -> Caller<'a> {
-        let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
-        let (log_level, capabilities) = if revision.is_stateless() {
-            let level = meta(meta_keys::LOG_LEVEL)
-                .and_then(Value::as_str)
-                .and_then(LogLevel::parse);
-            (level, meta(meta_keys::CLIENT_CAPABILITIES))
-        } else {
-            let level = session.log_level.unwrap_or(LogLevel::Debug);
-            (Some(level), session.capabilities.as_ref())
-        };
-        Caller {
-            revision,
-            log_level,
-            capabilities,
-            asks: &self.asks,
-            fault: &self.fault,
-            database: self.database.as_ref().zip(session.database.as_ref()),
-        }
-    }
-
-    /// Returns true for a message of the program that started the server, not of its client.
-    fn is_query(&self, message: &Value) -> bool {
-        self.query_token.is_some()
-            && message.get("method").and_then(Value::as_str) == Some(query::METHOD)
-    }
-
-    /// The rows of a query; `None` unless the client has the token.
-    fn query(
-        &self,
-        session: &mut Session,
-        params: &Map<String, Value>,
-    ) -> Option<Result<Outcome<'_>, RpcError>> {
-        let token = self.query_token.as_deref()?;
-        let given = params.get("token").and_then(Value::as_str)?;
-        let database = self.database.as_ref().filter(|_| given == token)?;
-        Some(string_param(params, "sql").and_then(|sql| {
-            let state = session.database.get_or_insert_with(SessionState::default);
-            let arguments = params.get("args").unwrap_or(&Value::Null);
-            let rows = state.with(database, |database| database.query(sql, arguments));
-            let rows = rows.map_err(|error| RpcError::invalid_params(error.to_string()))?;
-            Ok(Outcome::fresh(members(&json!({"rows": rows}))))
-        }))
-    }
-
-    fn read(&self, revision: Revision, uri: &str) -> Result<Outcome<'_>, RpcError> {
-        let listed = self
-            .resources
-            .as_ref()
-            .and_then(|resources| resources.by_name.get(uri));
-        if let Some(contents) = listed {
-            return Ok(Outcome::cacheable(contents.as_slice()));
-        }
-        read_by_pattern(&self.templates, uri).ok_or_else(|| {
-            RpcError::new(
-                not_found_code(revision),
-                format!("Resource not found: {}", clip(uri)),
-            )
-            .with_data(json!({"uri": clip(uri)}))
-        })
-    }
-
-    fn discover(&self) -> Outcome<'_> {
-        let mut result = json!({
-            "supportedVersions": Revision::ALL.map(Revision::as_str),
-            "capabilities": self.stateless_capabilities,
-        });
-        if let Some(instructions) = &self.instructions {
-            result["instructions"] = instructions.clone().into();
-        }
-        Outcome::cacheable(members(&result))
-    }
 }
 
-/// The code for a resource that does not exist (SEP-2164 changed it to "invalid params").
-fn not_found_code(revision: Revision) -> i32 {
-    if revision.is_stateless() {
-        INVALID_PARAMS
-    } else {
-        RESOURCE_NOT_FOUND
-    }
+/// The lists that answers can change.
+fn changing_lists(manifest: &Manifest) -> Vec<ChangedList> {
+    let tools = manifest.tools.iter().flatten();
+    let mut lists: Vec<ChangedList> = tools
+        .flat_map(CompiledTool::changes)
+        .filter_map(|change| match change {
+            Change::List(list) | Change::Reveal(list, _) => Some(*list),
+            Change::Updated(_) => None,
+        })
+        .collect();
+    lists.sort_unstable();
+    lists.dedup();
+    lists
 }
 
 /// The members of an object with a trailing comma, so that others can follow.

@@ -1,5 +1,7 @@
 //! A connection, and the protocol revision of a request on it.
 
+use std::collections::BTreeSet;
+
 use mcptest_protocol::{Revision, meta as meta_keys};
 use serde_json::{Map, Value, json};
 
@@ -7,6 +9,7 @@ use crate::database::SessionState;
 use crate::deferred::TransportEvent;
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};
 use crate::manifest::LogLevel;
+use crate::world::World;
 
 /// The server's state of one connection.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +22,10 @@ pub struct Session {
     pub(crate) events: Vec<TransportEvent>,
     /// The database, once a call has used it.
     pub(crate) database: Option<SessionState>,
+    /// The changes that its requests see.
+    pub(crate) world: World,
+    /// The resources that it has subscribed to.
+    pub(crate) subscribed: BTreeSet<String>,
 }
 
 impl Session {

@@ -41,7 +41,10 @@ pub fn serve_stdio(
             let (sender, _) = timer.get_or_insert_with(|| {
                 let (sender, events) = mpsc::channel();
                 let output = &output;
-                (sender, scope.spawn(move || timer::run(&events, output)))
+                (
+                    sender,
+                    scope.spawn(move || timer::run(server, &events, output)),
+                )
             });
             // The thread ends early only if it cannot write; then the next write here fails, too.
             let _ = sender.send(event);
@@ -173,10 +176,10 @@ impl<'a> Lines<'a> {
         for event in self.session.take_events() {
             let is_relevant = match &event {
                 TransportEvent::Deferred(deferred) => {
-                    self.late |= !deferred.messages.is_empty();
-                    !deferred.messages.is_empty()
+                    self.late |= !deferred.is_done();
+                    !deferred.is_done()
                 }
-                TransportEvent::Cancelled(_) | TransportEvent::Answered(_) => self.late,
+                TransportEvent::Cancelled(_) | TransportEvent::Answered(..) => self.late,
             };
             if is_relevant {
                 late(event);

@@ -1,4 +1,5 @@
-//! Responses that use the arguments of the call: `${args.name}`.
+//! Responses that use the arguments of the call, `${args.name}`, and the answers of the client to
+//! its requests, `${answers.name}`.
 //!
 //! - `${args.a.b[0]}` follows members and list items, `${args["any key"]}` accepts any key,
 //!   `${args}` is all arguments.
@@ -13,7 +14,7 @@
 
 use serde_json::Value;
 
-use crate::expression::{Part, Path, parse};
+use crate::expression::{Part, Path, Values, parse};
 use crate::jsonrpc::write_json;
 
 /// JSON text with placeholders for arguments.
@@ -87,14 +88,28 @@ impl Template {
 
     /// Appends the JSON text for these arguments.
     pub fn render(&self, args: &Value, out: &mut Vec<u8>) {
+        self.render_with(Values::of(args), out);
+    }
+
+    /// Returns true if it uses the answers of the client.
+    pub(crate) fn uses_answers(&self) -> bool {
+        self.segments.iter().any(|segment| match segment {
+            Segment::Raw(_) => false,
+            Segment::Json(path) | Segment::Text(path) => path.is_of_answers(),
+            Segment::Quoted(template) => template.uses_answers(),
+        })
+    }
+
+    /// Appends the JSON text for these values.
+    pub(crate) fn render_with(&self, values: Values<'_>, out: &mut Vec<u8>) {
         for segment in &self.segments {
             match segment {
                 Segment::Raw(text) => out.extend_from_slice(text),
-                Segment::Json(path) => match path.find(args) {
+                Segment::Json(path) => match path.find(values) {
                     Some(value) => write_json(out, value),
                     None => out.extend_from_slice(b"null"),
                 },
-                Segment::Text(path) => match path.find(args) {
+                Segment::Text(path) => match path.find(values) {
                     Some(Value::String(text)) => escape(text.as_bytes(), out),
                     Some(value @ (Value::Array(_) | Value::Object(_))) => {
                         let mut json = Vec::new();
@@ -106,7 +121,7 @@ impl Template {
                 },
                 Segment::Quoted(template) => {
                     let mut json = Vec::new();
-                    template.render(args, &mut json);
+                    template.render_with(values, &mut json);
                     escape(&json, out);
                 }
             }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::deferred::{Deferred, TransportEvent};
 use crate::log;
+use crate::server::MockServer;
 
 /// The time for late answers after the end of the input.
 const GRACE: Duration = Duration::from_secs(2);
@@ -19,7 +20,11 @@ const GRACE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// Writing failed.
-pub(crate) fn run(events: &Receiver<TransportEvent>, output: &Mutex<impl Write>) -> io::Result<()> {
+pub(crate) fn run(
+    server: &MockServer,
+    events: &Receiver<TransportEvent>,
+    output: &Mutex<impl Write>,
+) -> io::Result<()> {
     let mut jobs = Jobs::default();
     loop {
         let now = Instant::now();
@@ -31,7 +36,9 @@ pub(crate) fn run(events: &Receiver<TransportEvent>, output: &Mutex<impl Write>)
         match event {
             Ok(TransportEvent::Deferred(deferred)) => jobs.add(deferred, Instant::now()),
             Ok(TransportEvent::Cancelled(id)) => jobs.cancel(&id),
-            Ok(TransportEvent::Answered(id)) => jobs.answered(&id, Instant::now()),
+            Ok(TransportEvent::Answered(id, answer)) => {
+                jobs.answered(server, &id, answer, Instant::now());
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -55,15 +62,18 @@ struct Jobs {
 
 impl Jobs {
     fn add(&mut self, mut deferred: Deferred, now: Instant) {
-        let Some(first) = deferred.messages.first() else {
+        if deferred.is_done() {
             // Never answered.
             return;
-        };
-        let at = now + first.wait;
+        }
         deferred.messages.reverse();
         let index = self.free.pop().unwrap_or(self.jobs.len());
-        if deferred.waiting.is_none() {
-            self.due.push(Reverse((at, index)));
+        if let Some(first) = deferred
+            .messages
+            .last()
+            .filter(|_| deferred.waiting.is_none())
+        {
+            self.due.push(Reverse((now + first.wait, index)));
         }
         match self.jobs.get_mut(index) {
             Some(slot) => *slot = Some(deferred),
@@ -88,12 +98,16 @@ impl Jobs {
     }
 
     /// Continues the jobs that waited for this reply.
-    fn answered(&mut self, id: &Value, now: Instant) {
+    fn answered(&mut self, server: &MockServer, id: &Value, answer: Option<Value>, now: Instant) {
         for (index, job) in self.jobs.iter_mut().enumerate() {
             let Some(job) = job.as_mut().filter(|job| job.waiting.as_ref() == Some(id)) else {
                 continue;
             };
-            job.waiting = None;
+            job.answered(id, answer.clone());
+            if job.can_resume() {
+                server.resume(job);
+                job.messages.reverse();
+            }
             if let Some(next) = job.messages.last() {
                 self.due.push(Reverse((now + next.wait, index)));
             }
@@ -125,6 +139,8 @@ impl Jobs {
             match job.messages.last() {
                 Some(_) if job.waiting.is_some() => {}
                 Some(next) => self.due.push(Reverse((at + next.wait, index))),
+                // The rest follows the client's answer.
+                None if job.rest.is_some() => {}
                 None => {
                     *slot = None;
                     self.free.push(index);

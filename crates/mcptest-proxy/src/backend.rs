@@ -1,7 +1,9 @@
 //! The server behind a proxied connection: a process, or a bridge to HTTP.
 
 use std::process::ExitStatus;
+use std::sync::Arc;
 
+use mcptest_http::credentials::WaitClock;
 use mcptest_wire::{HttpServer, ServerCommand, ServerProcess, StderrLines};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -13,7 +15,7 @@ use crate::http::Bridge;
 pub enum ProxiedServer {
     /// A program to start.
     Command(ServerCommand),
-    /// A server over streamable HTTP.
+    /// A server over HTTP.
     Http(HttpServer),
 }
 
@@ -67,6 +69,22 @@ impl Backend {
         match self {
             Self::Process(process) => process.wait().await.ok(),
             Self::Bridge(_) => None,
+        }
+    }
+
+    /// The reason why a server over HTTP refused a message for want of authorization, if it did.
+    pub(crate) fn auth_failure(&self) -> Option<String> {
+        match self {
+            Self::Process(_) => None,
+            Self::Bridge(bridge) => bridge.auth_failure(),
+        }
+    }
+
+    /// The time in which credentials for a server over HTTP were obtained.
+    pub(crate) fn clock(&self) -> Option<Arc<WaitClock>> {
+        match self {
+            Self::Process(_) => None,
+            Self::Bridge(bridge) => Some(bridge.clock()),
         }
     }
 

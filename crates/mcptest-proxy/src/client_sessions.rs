@@ -5,6 +5,7 @@
 //! replaced. The key `recording` of the trace names the client and counts its sessions. Calls of
 //! later sessions have the key `connection`, and ids that no other session uses.
 
+use mcptest_trace::server_messages;
 use mcptest_trace::verdict::ErrorKind;
 use serde_json::{Map, Value, json};
 
@@ -100,6 +101,18 @@ impl ClientSession {
             if !all.is_empty() {
                 own.insert(key.to_owned(), all.into());
             }
+        }
+        let mut messages = take_list(&mut file, server_messages::KEY);
+        messages.retain(|message| !is_own(message));
+        let mut own_messages = take_list(&mut own, server_messages::KEY);
+        if number > 1 {
+            for message in &mut own_messages {
+                message[CONNECTION] = number.into();
+            }
+        }
+        messages.extend(own_messages);
+        if !messages.is_empty() {
+            own.insert(server_messages::KEY.to_owned(), messages.into());
         }
         // A server that came up at a later start is not missing.
         let error = file.get("error").filter(|error| {

@@ -21,6 +21,9 @@ pub enum ProxyError {
     /// The server does not accept connections.
     #[error("{0}")]
     Unreachable(String),
+    /// The server requires authorization, which could not be obtained.
+    #[error("{0}")]
+    Auth(String),
     /// The trace could not be written.
     #[error("cannot write the trace to `{}`: {error}", path.display())]
     Record {

@@ -1,29 +1,37 @@
-//! A server over streamable HTTP with the interface of a server on stdio: lines of the client
-//! become POSTs, responses become lines.
+//! A server over HTTP with the interface of a server on stdio: lines of the client become POSTs,
+//! responses become lines. Both transports are known: streamable HTTP, and HTTP+SSE.
 //!
 //! Messages keep their bytes; only newlines within a message become spaces, because a line is a
 //! message here. The parts that only HTTP needs (the session, the revision, headers that repeat the
 //! body) are taken from the messages.
 
+mod legacy;
+mod message;
+mod send;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response};
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
 use mcptest_http::body::{content_type, describe_status, read_all, read_excerpt};
+use mcptest_http::credentials::{Credentials, WaitClock};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
-use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
+use mcptest_http::{Address, Pool, header_map, without_query};
 use mcptest_protocol::headers::{encode, name_of};
 use mcptest_protocol::{Revision, ToolHeaders, meta};
-use mcptest_wire::HttpServer;
+use mcptest_wire::{HttpServer, HttpTransport};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use self::legacy::{OpenStream, may_be_legacy};
+use self::message::{Message, is_initialized, needs_order};
 use crate::error::ProxyError;
 use crate::lines::{LinePart, LineSplitter, MAX_LINE_BYTES};
 use crate::log;
@@ -58,6 +66,7 @@ const NO_ANSWER: i64 = -32000;
 /// A running bridge from lines to HTTP.
 pub(crate) struct Bridge {
     task: JoinHandle<()>,
+    endpoint: Arc<Endpoint>,
 }
 
 impl Bridge {
@@ -72,6 +81,12 @@ impl Bridge {
             authority: address.authority,
             path: address.path,
             headers: header_map(server.headers.iter().map(|(name, value)| (name, value)))?,
+            credentials: server.credentials.clone(),
+            transport: server.transport,
+            legacy_path: Mutex::default(),
+            auth_failure: Mutex::default(),
+            clock: Arc::default(),
+            is_settled: watch::Sender::new(true),
             negotiated: Mutex::default(),
         });
         let shown = quote(&without_query(&server.url), 200);
@@ -88,11 +103,32 @@ impl Bridge {
                 )));
             }
         }
+        let stream = match server.transport {
+            HttpTransport::Sse => {
+                let opened = endpoint.open_legacy().await;
+                let failed = |reason: String| match endpoint.auth_failure() {
+                    Some(reason) => ProxyError::Auth(reason),
+                    None => ProxyError::Unreachable(format!("{shown}: {reason}")),
+                };
+                Some(opened.map_err(failed)?)
+            }
+            HttpTransport::Auto | HttpTransport::Streamable => None,
+        };
         // Two pairs, each used in one direction, so that each side sees the end of the other.
         let (input, from_client) = duplex(BUFFER_BYTES);
         let (output, to_client) = duplex(BUFFER_BYTES);
-        let task = tokio::spawn(forward(endpoint, from_client, to_client));
-        Ok((Self { task }, input, output))
+        let task = tokio::spawn(forward(endpoint.clone(), from_client, to_client, stream));
+        Ok((Self { task, endpoint }, input, output))
+    }
+
+    /// The reason why the server refused a message for want of authorization, if it did.
+    pub(crate) fn auth_failure(&self) -> Option<String> {
+        self.endpoint.auth_failure()
+    }
+
+    /// The time in which credentials were obtained: it is not the time of calls.
+    pub(crate) fn clock(&self) -> Arc<WaitClock> {
+        Arc::clone(&self.endpoint.clock)
     }
 
     /// Waits for the end of the session after the client's side was closed.
@@ -122,21 +158,51 @@ struct Endpoint {
     authority: HeaderValue,
     path: String,
     headers: HeaderMap,
+    credentials: Option<Arc<dyn Credentials>>,
+    transport: HttpTransport,
+    /// The path for messages over HTTP+SSE, once its stream is open.
+    legacy_path: Mutex<Option<String>>,
+    /// The reason why the server refused a message for want of authorization.
+    auth_failure: Mutex<Option<String>>,
+    /// The time in which credentials were obtained.
+    clock: Arc<WaitClock>,
+    /// False while the first message is sent: its answer decides about the transport.
+    is_settled: watch::Sender<bool>,
     negotiated: Mutex<Negotiated>,
 }
 
 /// The stream for messages of the server, shared by several exchanges.
 type ToClient = Arc<tokio::sync::Mutex<DuplexStream>>;
 
-/// Forwards messages until the client closes its side; open exchanges are cancelled then.
-async fn forward(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_client: DuplexStream) {
+/// Forwards messages until the client closes its side, or the server its event stream; open
+/// exchanges are cancelled then.
+async fn forward(
+    endpoint: Arc<Endpoint>,
+    mut from_client: DuplexStream,
+    to_client: DuplexStream,
+    stream: Option<OpenStream>,
+) {
     let to_client: ToClient = Arc::new(tokio::sync::Mutex::new(to_client));
+    let (opened, mut streams) = mpsc::channel(1);
+    if let Some(stream) = stream {
+        // The channel is empty.
+        let _ = opened.send(stream).await;
+    }
     let mut lines = LineSplitter::new(MAX_LINE_BYTES);
     let mut running = JoinSet::new();
+    let mut reading = JoinSet::new();
     let mut chunk = vec![0; 64 * 1024];
     let mut parts = Vec::new();
     loop {
-        let read = from_client.read(&mut chunk).await.unwrap_or(0);
+        let read = tokio::select! {
+            biased;
+            Some(stream) = streams.recv() => {
+                reading.spawn(endpoint.clone().read_legacy(stream, to_client.clone()));
+                continue;
+            }
+            Some(_) = reading.join_next() => break,
+            read = from_client.read(&mut chunk) => read.unwrap_or(0),
+        };
         lines.push(&chunk[..read], &mut parts);
         if read == 0 {
             break;
@@ -145,11 +211,13 @@ async fn forward(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_clie
             // An oversized line cannot be sent as one message.
             let LinePart::Line(line) = part else { continue };
             let message = Message::of(&line);
-            let exchange = endpoint.clone().exchange(message, to_client.clone());
+            let exchange = endpoint
+                .clone()
+                .exchange(message, to_client.clone(), opened.clone());
             if needs_order(&line) {
                 // Later messages must not overtake one without an answer.
                 exchange.await;
-                if is_initialized(&line) {
+                if is_initialized(&line) && endpoint.legacy_path().is_none() {
                     running.spawn(endpoint.clone().listen(to_client.clone()));
                 }
             } else {
@@ -160,49 +228,6 @@ async fn forward(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_clie
     }
     running.abort_all();
     endpoint.end_session().await;
-}
-
-fn needs_order(line: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(line)
-        .is_ok_and(|message| message.get("id").is_none() || message.get("method").is_none())
-}
-
-fn is_initialized(line: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(line)
-        .is_ok_and(|message| message["method"] == "notifications/initialized")
-}
-
-/// A message of the client: its bytes and its value.
-struct Message {
-    bytes: Bytes,
-    value: Value,
-}
-
-impl Message {
-    fn of(line: &[u8]) -> Self {
-        let line = line.trim_ascii();
-        Self {
-            bytes: Bytes::copy_from_slice(line),
-            value: serde_json::from_slice(line).unwrap_or_default(),
-        }
-    }
-
-    fn method(&self) -> &str {
-        self.value
-            .get("method")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    }
-
-    /// The id of a request.
-    fn id(&self) -> Option<&Value> {
-        self.value.get("method")?;
-        self.value.get("id").filter(|id| !id.is_null())
-    }
-
-    fn is_reply(&self, frame: &Value) -> bool {
-        frame.get("method").is_none() && frame.get("id") == self.id()
-    }
 }
 
 impl Endpoint {
@@ -244,53 +269,49 @@ impl Endpoint {
         headers
     }
 
-    async fn send(
-        &self,
-        method: Method,
-        body: Bytes,
-        extra: &[(String, String)],
-    ) -> Result<(Response<Incoming>, Sender), String> {
-        let accepts = match method {
-            Method::GET => "text/event-stream",
-            _ => "application/json, text/event-stream",
-        };
-        let is_post = method == Method::POST;
-        let mut request = Request::builder()
-            .method(method)
-            .uri(&self.path)
-            .header(HOST, &self.authority)
-            .header(ACCEPT, accepts)
-            .body(Full::new(body))
-            .map_err(|error| error.to_string())?;
-        let map = request.headers_mut();
-        if is_post {
-            map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
-        for (name, value) in extra {
-            let name =
-                HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
-            map.insert(
-                name,
-                HeaderValue::from_str(value).map_err(|error| error.to_string())?,
-            );
-        }
-        // The headers of the command line replace ours.
-        for name in self.headers.keys() {
-            map.remove(name);
-        }
-        for (name, value) in &self.headers {
-            map.append(name, value.clone());
-        }
-        self.pool.send(request).await.map_err(|error| match error {
-            SendError::Connect(error) => format!("cannot connect: {error}"),
-            SendError::Lost(error) => format!("the connection was lost: {error}"),
-        })
-    }
-
     /// Sends one message and forwards the response. A request without a reply from the server gets
     /// an error from the proxy, so that the client does not wait forever.
-    async fn exchange(self: Arc<Self>, message: Message, to_client: ToClient) {
-        if let Err(reason) = self.try_exchange(&message, &to_client).await
+    async fn exchange(
+        self: Arc<Self>,
+        message: Message,
+        to_client: ToClient,
+        opened: mpsc::Sender<OpenStream>,
+    ) {
+        let is_first = message.method() == "initialize";
+        if is_first {
+            self.is_settled.send_replace(false);
+        } else {
+            // The transport is known once the first message was answered. The sender is ours.
+            let _ = self
+                .is_settled
+                .subscribe()
+                .wait_for(|settled| *settled)
+                .await;
+        }
+        let mut exchanged = self.try_exchange(&message, &to_client).await;
+        if let Err(Unanswered {
+            status: Some(status),
+            reason,
+        }) = &exchanged
+            && self.transport == HttpTransport::Auto
+            && is_first
+            && may_be_legacy(*status)
+        {
+            exchanged = match self.open_legacy().await {
+                Ok(stream) => {
+                    // The receiver lives as long as this exchange.
+                    let _ = opened.send(stream).await;
+                    self.try_exchange(&message, &to_client).await
+                }
+                Err(other) => Err(Unanswered::from(format!(
+                    "{reason}; it has no HTTP+SSE transport either: {other}"
+                ))),
+            };
+        }
+        if is_first {
+            self.is_settled.send_replace(true);
+        }
+        if let Err(Unanswered { reason, .. }) = exchanged
             && let Some(id) = message.id()
         {
             log::unanswered(message.method(), &reason);
@@ -301,12 +322,27 @@ impl Endpoint {
         }
     }
 
-    async fn try_exchange(&self, message: &Message, to_client: &ToClient) -> Result<(), String> {
+    async fn try_exchange(
+        &self,
+        message: &Message,
+        to_client: &ToClient,
+    ) -> Result<(), Unanswered> {
         let headers = self.headers_of(message);
+        let legacy = self.legacy_path();
+        let path = legacy.as_deref().unwrap_or(&self.path);
         let (mut response, sender) = self
-            .send(Method::POST, message.bytes.clone(), &headers)
+            .send_to(path, Method::POST, message.bytes.clone(), &headers)
             .await?;
         let status = response.status();
+        if status.is_success() {
+            self.is_settled.send_replace(true);
+        }
+        if legacy.is_some() && status.is_success() {
+            // The reply arrives on the event stream.
+            let _ = read_excerpt(response.body_mut()).await;
+            self.pool.give_back(sender);
+            return Ok(());
+        }
         if status.is_success() && message.method() == "initialize" {
             let session = response
                 .headers()
@@ -315,7 +351,8 @@ impl Endpoint {
             self.negotiated().session = session.map(str::to_owned);
         }
         if message.id().is_none() {
-            let _ = read_excerpt(response.body_mut()).await;
+            let body = read_excerpt(response.body_mut()).await;
+            self.note_refusal(status, &body);
             self.pool.give_back(sender);
             return Ok(());
         }
@@ -326,7 +363,7 @@ impl Endpoint {
                     .forward_events(response.body_mut(), &mut parser, Some(message), to_client)
                     .await?;
                 self.pool.give_back(sender);
-                self.resume(parser, message, replied, to_client).await
+                Ok(self.resume(parser, message, replied, to_client).await?)
             }
             Some("application/json") => {
                 let body = read_all(response.body_mut(), MAX_LINE_BYTES)
@@ -340,7 +377,7 @@ impl Endpoint {
                 self.pool.give_back(sender);
                 let frame: Value = serde_json::from_slice(&body).unwrap_or_default();
                 if !status.is_success() && !message.is_reply(&frame) {
-                    return Err(describe_refusal(&describe_status(status), &body));
+                    return Err(self.refused(status, &body));
                 }
                 self.learn(message, &frame);
                 send_line(to_client, &body).await;
@@ -348,7 +385,7 @@ impl Endpoint {
             }
             _ => {
                 let body = read_excerpt(response.body_mut()).await;
-                Err(describe_refusal(&describe_status(status), &body))
+                Err(self.refused(status, &body))
             }
         }
     }
@@ -520,6 +557,22 @@ impl Endpoint {
             self.send(Method::DELETE, Bytes::new(), &headers),
         )
         .await;
+    }
+}
+
+/// The reason why a request has no reply.
+struct Unanswered {
+    reason: String,
+    /// The status of a response that is not a reply.
+    status: Option<StatusCode>,
+}
+
+impl From<String> for Unanswered {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            status: None,
+        }
     }
 }
 

@@ -40,6 +40,7 @@ mod record;
 mod relay;
 mod run_proxy;
 mod run_state;
+mod server_messages;
 
 pub use backend::ProxiedServer;
 pub use distract::DistractorPlan;

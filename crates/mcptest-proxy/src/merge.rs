@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use mcptest_trace::server_messages;
 use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
 use serde_json::Value;
 
@@ -23,6 +24,7 @@ pub(crate) fn observed<'a>(connections: impl Iterator<Item = &'a Shared>) -> Mer
     let mut calls: Vec<(CallPlace, ToolCall, Option<ToolResult>)> = Vec::new();
     let mut merged = Merged::default();
     let mut listed = BTreeSet::new();
+    let mut messages: Vec<(Instant, Value)> = Vec::new();
     for connection in connections {
         let observer = connection.observer();
         let trace = &observer.trace;
@@ -59,6 +61,17 @@ pub(crate) fn observed<'a>(connections: impl Iterator<Item = &'a Shared>) -> Mer
         if trace.extra.get("truncated").is_some() {
             merged.trace.extra.insert("truncated", true);
         }
+        let sent = observer.messages.messages().iter().cloned();
+        messages.extend(observer.messages.times.iter().copied().zip(sent));
+        if let Some(omitted) = observer.messages.omitted() {
+            let extra = &mut merged.trace.extra;
+            extra.insert(server_messages::OMITTED_KEY, omitted);
+        }
+    }
+    if !messages.is_empty() {
+        messages.sort_by_key(|(at, _)| *at);
+        let messages: Vec<Value> = messages.into_iter().map(|(_, message)| message).collect();
+        merged.trace.extra.insert(server_messages::KEY, messages);
     }
     calls.sort_by_key(|(place, ..)| place.order);
     for (number, (place, mut call, result)) in calls.into_iter().enumerate() {

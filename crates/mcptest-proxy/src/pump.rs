@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use mcptest_http::credentials::WaitClock;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc};
@@ -24,6 +25,9 @@ pub(crate) const LAST_OUTPUT_WAIT: Duration = Duration::from_secs(5);
 
 /// After the end of stdout: time for the exit status to arrive.
 pub(crate) const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
+
+/// The pause between checks of a call while a credential is obtained.
+const WAIT_CHECK: Duration = Duration::from_millis(100);
 
 /// The time for the answer to a `ping` after a call timed out.
 const PING_WAIT: Duration = Duration::from_secs(5);
@@ -57,14 +61,44 @@ impl Shared {
     }
 }
 
+/// The limit on the time of each call.
+#[derive(Clone)]
+pub(crate) struct CallLimit {
+    pub(crate) timeout: Duration,
+    /// The time in which credentials were obtained: it is not the time of calls.
+    pub(crate) clock: Option<Arc<WaitClock>>,
+}
+
+impl CallLimit {
+    /// Waits until the time of a call that begins now is over.
+    async fn wait(&self) {
+        let began = Instant::now();
+        let (before, _) = self.waited();
+        loop {
+            let (waited, waits) = self.waited();
+            let own = began.elapsed().saturating_sub(waited - before);
+            if !waits && own >= self.timeout {
+                return;
+            }
+            let rest = self.timeout.saturating_sub(own);
+            sleep(if waits { rest.max(WAIT_CHECK) } else { rest }).await;
+        }
+    }
+
+    fn waited(&self) -> (Duration, bool) {
+        let clock = self.clock.as_ref();
+        clock.map_or((Duration::ZERO, false), |clock| clock.read())
+    }
+}
+
 /// Passes lines to the server until the client closes its side or the server stops reading. With a
-/// `call_timeout`, a call that the server does not answer in time gets an error result.
+/// limit, a call that the server does not answer in time gets an error result.
 pub(crate) async fn client_to_server(
     shared: Arc<Shared>,
     mut from_client: mpsc::Receiver<Vec<u8>>,
     mut stdin: Input,
     to_client: mpsc::Sender<Vec<u8>>,
-    call_timeout: Option<Duration>,
+    limit: Option<CallLimit>,
 ) {
     let mut lines = LineSplitter::new(MAX_LINE_BYTES);
     let mut parts = Vec::new();
@@ -89,7 +123,9 @@ pub(crate) async fn client_to_server(
         for part in parts.drain(..) {
             let line = match part {
                 LinePart::Oversized(bytes) => {
-                    passed.extend(bytes);
+                    if !shared.observe(Observer::refuses_oversized) {
+                        passed.extend(bytes);
+                    }
                     continue;
                 }
                 LinePart::Line(line) => line,
@@ -98,12 +134,12 @@ pub(crate) async fn client_to_server(
             log::line(Direction::FromClient, &line, action.as_str());
             match action {
                 LineAction::Pass => {
-                    if let Some(timeout) = call_timeout {
+                    if let Some(limit) = &limit {
                         let timer = CallTimer {
                             shared: Arc::clone(&shared),
                             to_client: to_client.clone(),
                             to_server: to_server.clone(),
-                            timeout,
+                            limit: limit.clone(),
                         };
                         timer.start(&line, &mut timers);
                     }
@@ -114,6 +150,13 @@ pub(crate) async fn client_to_server(
                     // The client may be gone.
                     let _ = to_client.send(answer).await;
                 }
+                LineAction::Split {
+                    passed: rest,
+                    answer,
+                } => {
+                    passed.extend(rest);
+                    let _ = to_client.send(answer).await;
+                }
                 LineAction::AnswerAt(answer, at) => {
                     let (shared, to_client) = (Arc::clone(&shared), to_client.clone());
                     timers.spawn(async move {
@@ -122,7 +165,7 @@ pub(crate) async fn client_to_server(
                         let _ = to_client.send(answer).await;
                     });
                 }
-                LineAction::Drop | LineAction::Hold(_) => {}
+                LineAction::Drop | LineAction::Hold(..) => {}
             }
         }
         while timers.try_join_next().is_some() {}
@@ -141,7 +184,7 @@ struct CallTimer {
     shared: Arc<Shared>,
     to_client: mpsc::Sender<Vec<u8>>,
     to_server: mpsc::Sender<Vec<u8>>,
-    timeout: Duration,
+    limit: CallLimit,
 }
 
 impl CallTimer {
@@ -156,10 +199,9 @@ impl CallTimer {
     /// Answers the call when its time is over. Then a `ping` separates a call that hangs, which is
     /// evidence, from a server that answers nothing any more, which is an infrastructure error.
     async fn run(self, message: Value) {
-        sleep(self.timeout).await;
-        let shared = &self.shared;
-        let Some(answer) = shared.observe(|observer| observer.time_out(&message, self.timeout))
-        else {
+        self.limit.wait().await;
+        let (shared, timeout) = (&self.shared, self.limit.timeout);
+        let Some(answer) = shared.observe(|observer| observer.time_out(&message, timeout)) else {
             return;
         };
         shared.observer().answered();
@@ -198,8 +240,11 @@ pub(crate) async fn server_to_client(
                     match action {
                         LineAction::Pass => passed.extend(line),
                         LineAction::Replace(line) => passed.extend(line),
-                        LineAction::Drop | LineAction::Answer(_) | LineAction::AnswerAt(..) => {}
-                        LineAction::Hold(until) => {
+                        LineAction::Drop
+                        | LineAction::Answer(_)
+                        | LineAction::Split { .. }
+                        | LineAction::AnswerAt(..) => {}
+                        LineAction::Hold(line, until) => {
                             let (shared, to_client) = (shared.clone(), to_client.clone());
                             delayed.spawn(async move {
                                 sleep_until(until.into()).await;

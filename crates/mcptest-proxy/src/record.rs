@@ -26,12 +26,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(path: &Path, secrets: &[String], session: ClientSession) -> Self {
-        // Redacting every `1` of a trace would make it unreadable.
-        let secrets = secrets.iter().filter(|secret| secret.len() >= 6).cloned();
+    pub(crate) fn new(path: &Path, redactor: &Redactor, session: ClientSession) -> Self {
         Self {
             path: path.to_owned(),
-            redactor: Redactor::new(secrets),
+            redactor: redactor.clone(),
             session,
             last: None,
         }
@@ -101,7 +99,7 @@ mod tests {
         let path = dir.path().join("t.json");
         let mut recorder = Recorder::new(
             &path,
-            &["s3cret-value".to_owned(), "x".to_owned()],
+            &Redactor::new(["s3cret-value".to_owned()]),
             ClientSession::of_parent(None),
         );
         recorder.write(&Trace::default()).expect("written");

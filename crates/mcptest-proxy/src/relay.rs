@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use mcptest_attack::AttackRun;
+use mcptest_redact::redact::Redactor;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep_until, timeout};
@@ -46,8 +47,8 @@ pub struct ProxyOptions {
     pub run: Option<u64>,
     /// The trace file.
     pub record: Option<PathBuf>,
-    /// Values that the trace must not contain.
-    pub secrets: Vec<String>,
+    /// The redactor of the trace.
+    pub redactor: Redactor,
 }
 
 /// The end of a session.
@@ -90,7 +91,7 @@ pub async fn relay(
     let shared = Shared::new(observer);
     let mut recorder = options.record.as_deref().map(|path| {
         let session = ClientSession::of_parent(server_name.clone());
-        Recorder::new(path, &options.secrets, session)
+        Recorder::new(path, &options.redactor, session)
     });
     // Reports a file that cannot be written before the session starts.
     write(recorder.as_mut(), &shared)?;
@@ -103,8 +104,12 @@ pub async fn relay(
     let (mut backend, stdin, stdout) = match opened {
         Ok(opened) => opened,
         Err(error) => {
+            let kind = match error {
+                ProxyError::Auth(_) => ErrorKind::Auth,
+                _ => ErrorKind::ServerMissing,
+            };
             let message = format!("{}did not start: {error}", subject(server_name.as_deref()));
-            set_error(&shared, ErrorKind::ServerMissing, message);
+            set_error(&shared, kind, message);
             write(recorder.as_mut(), &shared)?;
             return Err(error);
         }
@@ -149,7 +154,11 @@ pub async fn relay(
     }
     // A client that does not read is not waited for.
     let _ = timeout(LAST_OUTPUT_WAIT, client_served).await;
-    if let Ok(SessionEnd::Server(status)) = &end {
+    if let Some(reason) = backend.auth_failure() {
+        let subject = subject(server_name.as_deref());
+        let message = format!("{subject}is not authorized: {reason}");
+        set_error(&shared, ErrorKind::Auth, message);
+    } else if let Ok(SessionEnd::Server(status)) = &end {
         record_end(&shared, server_name.as_deref(), *status);
     }
     write(recorder.as_mut(), &shared)?;
@@ -210,6 +219,7 @@ fn write(recorder: Option<&mut Recorder>, shared: &Shared) -> Result<(), ProxyEr
     };
     let mut observer = shared.observer();
     observer.changed = false;
+    observer.add_messages();
     recorder
         .write(&observer.trace)
         .map_err(|error| ProxyError::Record {

@@ -28,12 +28,13 @@ use tokio::time::timeout;
 use crate::attack::{self, SharedAttacks};
 use crate::backend::{Backend, ProxiedServer};
 use crate::distract::DistractorPlan;
+use crate::error::ProxyError;
 use crate::log;
 use crate::merge;
 use crate::observe::Observer;
 use crate::pump::{
-    CHUNK_BYTES, EXIT_STATUS_WAIT, LAST_OUTPUT_WAIT, QUEUE_LEN, Shared, client_to_server,
-    server_to_client,
+    CHUNK_BYTES, CallLimit, EXIT_STATUS_WAIT, LAST_OUTPUT_WAIT, QUEUE_LEN, Shared,
+    client_to_server, server_to_client,
 };
 use crate::run_state::RunState;
 
@@ -104,6 +105,8 @@ pub struct ServerRecord {
     pub listed: bool,
     /// The reason why it could not be started, or why it ended during the run.
     pub failure: Option<String>,
+    /// The reason why it refused a message for want of authorization.
+    pub auth_failure: Option<String>,
     /// True if it answered nothing any more after a call had timed out.
     pub unresponsive: bool,
     /// The reason why its distractors could not be added.
@@ -129,6 +132,7 @@ struct Connection {
 #[derive(Default)]
 struct ConnectionFacts {
     failure: Option<String>,
+    auth_failure: Option<String>,
     stderr: Option<StderrLines>,
 }
 
@@ -263,6 +267,9 @@ fn server_record<'a>(
         if record.failure.is_none() {
             record.failure.clone_from(&facts.failure);
         }
+        if record.auth_failure.is_none() {
+            record.auth_failure.clone_from(&facts.auth_failure);
+        }
         if record.distractor_failure.is_none() {
             let distractors = observer.distractors.as_ref();
             record.distractor_failure = distractors.and_then(|one| one.failure.clone());
@@ -337,6 +344,9 @@ async fn serve(
     let (mut backend, stdin, stdout, stderr) = match opened {
         Ok(opened) => opened,
         Err(error) => {
+            if let ProxyError::Auth(reason) = &error {
+                connection.facts().auth_failure = Some(reason.clone());
+            }
             connection.facts().failure = Some(error.to_string());
             return;
         }
@@ -349,7 +359,10 @@ async fn serve(
         read_task(reader),
         stdin,
         to_client.clone(),
-        Some(server.call_timeout),
+        Some(CallLimit {
+            timeout: server.call_timeout,
+            clock: backend.clock(),
+        }),
     ));
     let pump = server_to_client(Arc::clone(&connection.shared), stdout, to_client);
     let mut from_server = tokio::spawn(pump);
@@ -376,6 +389,7 @@ async fn serve(
         // An aborted task drops its end of the server's stdin only when it is next polled.
         let _ = client.await;
     }
+    connection.facts().auth_failure = backend.auth_failure();
     backend.stop().await;
     if !from_server.is_finished() {
         // The last output of the server still goes to the client.

@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
-use mcptest_agent::{AssistantTurn, Future, Message, Model, OfferedTool, Request};
+use mcptest_agent::{Future, Offer, ToolReply, Tools};
 use mcptest_attack::{ATTACKS_KEY, AttackRun};
 use mcptest_suite::suite::{AgentTest, ScriptTurn};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value, json};
-
-use crate::sessions::RunTools;
 
 /// The attacks of a run.
 pub(crate) fn of_run(test: &AgentTest, run: u32) -> AttackRun {
@@ -59,7 +57,7 @@ fn as_listed(tool: &Tool) -> Value {
 pub(crate) fn system(test: &AgentTest, attacks: &mut AttackRun) -> Option<String> {
     let mut system = test.system.clone();
     for server in &test.servers {
-        if let Some(text) = attacks.instructions(server) {
+        if let Some(text) = attacks.instructions(server, None) {
             let before = system
                 .take()
                 .map_or_else(String::new, |text| format!("{text}\n\n"));
@@ -104,72 +102,24 @@ fn insert(value: &mut Value, canary: &str) {
     }
 }
 
-/// A model whose later requests offer changed tools: a rug pull. Each request counts as a list.
-pub(crate) struct ChangingOffer<'a, 't> {
-    pub inner: &'a dyn Model,
-    pub tools: &'a RunTools<'t>,
-    /// The tools as listed.
-    pub clean: Vec<OfferedTool>,
+/// Tools whose list changes during a run: a rug pull. Each request to the model counts as a list.
+pub(crate) struct Relisting<'a> {
+    pub inner: &'a dyn Tools,
+    /// The tools as listed after this number of calls.
+    pub relist: &'a (dyn Fn(u64) -> Option<Offer> + Send + Sync),
 }
 
-impl ChangingOffer<'_, '_> {
-    /// The tools of this request. The first one has the list that the run began with.
-    fn offered(&self, messages: &[Message]) -> Option<Vec<OfferedTool>> {
-        let mut asked = 0;
-        let mut calls = 0;
-        for message in messages {
-            if let Message::Assistant(turn) = message {
-                asked += 1;
-                calls += turn.calls.len() as u64;
-            }
-        }
-        if asked == 0 {
-            return None;
-        }
-        let mut attacks = self.tools.attacks();
-        attacks.set_calls(calls);
-        let mut servers: Vec<&str> = Vec::new();
-        for tool in &self.clean {
-            if !servers.contains(&tool.server.as_str()) {
-                servers.push(&tool.server);
-            }
-        }
-        let mut offered = self.clean.clone();
-        for server in servers {
-            let own = self.clean.iter().filter(|tool| tool.server == server);
-            let listed: Vec<Tool> = own.map(|tool| tool.tool.clone()).collect();
-            for tool in poison_list(&mut attacks, server, listed) {
-                let known = offered
-                    .iter_mut()
-                    .find(|old| old.server == server && old.tool.name() == tool.name());
-                match known {
-                    Some(known) => known.tool = tool,
-                    None => offered.push(OfferedTool {
-                        wire_name: tool.name().to_owned(),
-                        server: server.to_owned(),
-                        tool,
-                        refusal: None,
-                    }),
-                }
-            }
-        }
-        Some(offered)
+impl Tools for Relisting<'_> {
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        args: &'a Value,
+    ) -> Future<'a, Result<ToolReply, RunError>> {
+        self.inner.call(server, tool, args)
     }
-}
 
-impl Model for ChangingOffer<'_, '_> {
-    fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>> {
-        Box::pin(async move {
-            match self.offered(request.messages) {
-                Some(tools) => {
-                    let request = Request {
-                        tools: &tools,
-                        ..request
-                    };
-                    self.inner.next(request).await
-                }
-                None => self.inner.next(request).await,
-            }
-        })
+    fn relist(&self, calls: u64) -> Option<Offer> {
+        (self.relist)(calls)
     }
 }

@@ -1,8 +1,9 @@
 //! Making one run of an agent: servers, offer, faults, the loop.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mcptest_agent::{AgentEvent, Model, Offer, OfferedTool, Task};
+use mcptest_agent::{AgentEvent, Model, Offer, Task, Tools};
 use mcptest_attack::AttackRun;
 use mcptest_cassette::{ModelRole, RecordedCatalog};
 use mcptest_catalog::distractors::{offer_order, plan_injection, refusal};
@@ -10,10 +11,11 @@ use mcptest_events::{AnswerTokens, Event};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::fault::FaultState;
+use mcptest_trace::server_messages;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
-use crate::agent_attacks::{self, ChangingOffer};
+use crate::agent_attacks::{self, Relisting};
 use crate::agent_shared::{AgentRun, check_name_free, planned_run};
 use crate::ask_judges;
 use crate::ask_reading;
@@ -21,9 +23,12 @@ use crate::cassette_plans::RunCassette;
 use crate::external_run::external_run;
 use crate::run_context::{CaseRef, RunContext};
 use crate::run_state;
-use crate::sessions::{OpenSession, RunTools, Sessions, StartupTime};
+use crate::run_tools::RunTools;
+use crate::sampling::SamplingModels;
+use crate::sessions::{OpenSession, Sessions, StartupTime};
 use crate::state_calls::StateRun;
 use crate::stop_signal::StopSignal;
+use crate::test_client::{Listening, TestClient};
 
 /// Runs an agent once.
 pub(crate) async fn agent_run(
@@ -70,7 +75,7 @@ pub(crate) async fn agent_run(
             model,
             offer,
             distractors,
-            clean,
+            listed,
         }) => {
             let task = Task {
                 system: system.as_deref(),
@@ -80,32 +85,32 @@ pub(crate) async fn agent_run(
                 max_tokens: test.max_tokens,
             };
             let model = model.as_ref();
-            let changing = clean.map(|clean| ChangingOffer {
-                inner: model,
-                tools: &tools,
-                clean,
-            });
-            let model: &dyn Model = match &changing {
-                Some(changing) => changing,
-                None => model,
+            let relist = |calls| {
+                let mut attacks = tools.attacks();
+                if !attacks.changes_later_lists() {
+                    return None;
+                }
+                attacks.set_calls(calls);
+                // The same tools were checked when the run began.
+                let offered = self::offer(context, test, case.run, listed.clone(), &mut attacks);
+                offered.ok().map(|(offer, _)| offer)
             };
             let observer = |event| emit(context, case, event);
-            let running = async {
-                let tools = &tools;
-                match (cassette.servers(), cassette.recorder()) {
-                    (Some(replay), _) => {
-                        mcptest_agent::run(&task, model, &offer, &replay.tools(), &observer).await
-                    }
-                    (None, Some(recorder)) => {
-                        let tools = recorder.tools(tools);
-                        mcptest_agent::run(&task, model, &offer, &tools, &observer).await
-                    }
-                    (None, None) => {
-                        mcptest_agent::run(&task, model, &offer, tools, &observer).await
-                    }
-                }
+            let replayed = cassette.servers().map(|replay| replay.tools());
+            let recorder = cassette.recorder();
+            let recording = recorder.map(|recorder| recorder.tools(&tools));
+            let inner: &dyn Tools = match (&replayed, &recording) {
+                (Some(replayed), _) => replayed,
+                (None, Some(recording)) => recording,
+                (None, None) => &tools,
             };
+            let relisting = Relisting {
+                inner,
+                relist: &relist,
+            };
+            let running = mcptest_agent::run(&task, model, &offer, &relisting, &observer);
             let mut trace = run_state::until_stopped(test, stop, running).await;
+            record_messages(test, cassette, &tools, &mut trace);
             trace.distractors = distractors;
             agent_attacks::record(test, &tools.attacks(), &mut trace);
             run_state::look_after(test, cassette, &tools, &mut state, &mut trace).await;
@@ -175,8 +180,8 @@ struct Ready {
     offer: Offer,
     /// The ids of the distractors in the offer.
     distractors: Option<Vec<String>>,
-    /// The tools without attacks, if the offer changes during the run.
-    clean: Option<Vec<OfferedTool>>,
+    /// The tools of each server, without attacks and distractors.
+    listed: Vec<(String, Vec<Tool>)>,
 }
 
 /// Opens the model and prepares the tools that it is offered.
@@ -193,6 +198,7 @@ async fn prepare(
     let script = agent_attacks::script(&test.script, &tools.attacks());
     let slot = case.model_slot(ModelRole::Agent, case.model, &script, script_run);
     let model = context.open_model(&slot, cassette)?;
+    tools.client = client_of(context, case, test, cassette)?;
     let catalogs = match cassette.servers() {
         Some(replay) => replay.catalogs().to_vec(),
         None => {
@@ -211,11 +217,13 @@ async fn prepare(
         let warn = |text| context.warn(text);
         checks.check((case.test, test), &context.servers, &warn, &listed)?;
     }
-    let clean = tools.attacks().changes_later_lists().then(|| {
-        let clean = Offer::new(listed.clone());
-        clean.tools().to_vec()
-    });
-    let (offer, distractors) = offer(context, test, case.run, listed, &mut tools.attacks())?;
+    let (offer, distractors) = offer(
+        context,
+        test,
+        case.run,
+        listed.clone(),
+        &mut tools.attacks(),
+    )?;
     if let (Some(recorder), Some(_)) = (cassette.recorder(), &distractors) {
         recorder.record_offer(&offer);
     }
@@ -227,8 +235,61 @@ async fn prepare(
         model,
         offer,
         distractors,
-        clean,
+        listed,
     })
+}
+
+/// The client of a run with live servers, if they may ask it something.
+fn client_of(
+    context: &RunContext,
+    case: CaseRef<'_>,
+    test: &AgentTest,
+    cassette: &RunCassette,
+) -> Result<Option<Arc<TestClient>>, RunError> {
+    let Some(script) = test
+        .client
+        .as_ref()
+        .filter(|_| cassette.servers().is_none())
+    else {
+        return Ok(None);
+    };
+    let expects = |root: &str| test.expect.iter().any(|one| one.target.root() == root);
+    let log_level = script.log_level.map(|level| level.as_str());
+    let listening = Listening {
+        progress: expects("progress") || expects("notifications"),
+        log_level: log_level.or(expects("logs").then_some("debug")),
+        tasks: script.tasks,
+    };
+    let models = SamplingModels::open(context, case, script, cassette)?;
+    let client = TestClient::new(Arc::clone(script), listening, models);
+    Ok(Some(Arc::new(client)))
+}
+
+/// Adds the messages of servers to a trace: those that arrived, or the recorded ones.
+fn record_messages(
+    test: &AgentTest,
+    cassette: &RunCassette,
+    tools: &RunTools<'_>,
+    trace: &mut Trace,
+) {
+    if test.client.is_none() || run_state::is_interrupted(trace) {
+        return;
+    }
+    if let Some(replay) = cassette.servers() {
+        trace.extra.insert(server_messages::KEY, replay.messages());
+        return;
+    }
+    let Some(client) = &tools.client else { return };
+    let had_failed = trace.error.is_some();
+    client.finish(trace, test.expect.iter().map(|one| one.target.root()));
+    if let Some(recorder) = cassette.recorder() {
+        let messages = trace.extra.get(server_messages::KEY);
+        let messages = messages.and_then(|messages| messages.as_array());
+        recorder.record_messages(messages.map_or(&[][..], Vec::as_slice));
+        if let Some(error) = trace.error.as_ref().filter(|_| !had_failed) {
+            recorder.record_failure(error);
+        }
+    }
 }
 
 /// The tools of each server of the test.
@@ -240,7 +301,9 @@ async fn list(
 ) -> Result<Vec<RecordedCatalog>, RunError> {
     let mut listed = Vec::new();
     for name in &test.servers {
-        let session = sessions.open_for(name, test.isolation(), startup).await?;
+        let client = tools.client.as_ref();
+        let opened = sessions.open_for_test(name, test.isolation(), client, startup);
+        let session = opened.await?;
         let found = session.listing().await;
         tools
             .sessions

@@ -96,7 +96,7 @@ impl SuiteBudget {
                     usd: test.budget.usd,
                     tokens: test.budget.tokens,
                 },
-                Test::Tool(_) | Test::ToolQuality(_) => SpendCaps::default(),
+                Test::Direct(_) | Test::ToolQuality(_) => SpendCaps::default(),
             },
             account: OnceLock::new(),
         });

@@ -12,7 +12,7 @@ use mcptest_cassette::{
 use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
 use mcptest_suite::state::{StateAction, StateCall};
-use mcptest_suite::suite::{AgentTest, Replay, ScriptTurn, Server};
+use mcptest_suite::suite::{AgentTest, KnownEntries, Replay, ScriptTurn, Server};
 use mcptest_trace::fault::{Fault, FaultKind};
 use mcptest_trace::user_turn::UserTurn;
 use serde_json::{Map, Value, json};
@@ -36,6 +36,9 @@ pub enum CassetteMode {
 /// The tools that a server lists, if they are known without starting it.
 pub type Listing = Arc<dyn Fn(&Server) -> Option<Vec<Value>> + Send + Sync>;
 
+/// The resources and prompts of a server, if they are known without starting it.
+pub type Entries = Arc<dyn Fn(&Server) -> Option<KnownEntries> + Send + Sync>;
+
 /// The cassette settings of an invocation.
 #[derive(Clone)]
 pub struct CassetteSettings {
@@ -51,6 +54,8 @@ pub struct CassetteSettings {
     pub listing: Listing,
     /// The same tools, of which only the names are needed. Reading these is quicker.
     pub names: Listing,
+    /// The resources and prompts of a server that is known without starting it.
+    pub entries: Entries,
 }
 
 /// The folder of a suite's cassettes: it has the name of the suite's file, in `cassettes` next to
@@ -130,6 +135,9 @@ pub fn cassette_subject(suite: &Suite, test: &AgentTest, model: &str) -> Subject
     if !test.turns.is_empty() {
         let turns = test.turns.iter().map(UserTurn::to_value);
         settings.insert("turns".to_owned(), turns.collect());
+    }
+    if let Some(client) = &test.client {
+        settings.insert("client".to_owned(), client.written.clone().into());
     }
     for (key, calls) in [("setup", &test.state.setup), ("after", &test.state.after)] {
         if !calls.is_empty() {

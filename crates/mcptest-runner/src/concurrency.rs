@@ -67,14 +67,14 @@ impl ConcurrencyLimits {
             {
                 &self.provider
             }
-            Test::Tool(test)
+            Test::Direct(test)
                 if !test
                     .called_servers()
                     .any(|name| own_process(name, test.isolation)) =>
             {
                 &self.shared_session
             }
-            Test::Agent(_) | Test::Tool(_) | Test::ToolQuality(_) => &self.local,
+            Test::Agent(_) | Test::Direct(_) | Test::ToolQuality(_) => &self.local,
         }
     }
 }

@@ -1,8 +1,6 @@
 //! The inspection of one server: it starts, reports its revision, and answers what it advertises.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcptest_catalog::doctor::{Capability, ServerProblem, ServerReport, ServerTiming};
 use mcptest_catalog::lint::Severity;
@@ -10,16 +8,8 @@ use mcptest_suite::suite::Server;
 use mcptest_trace::verdict::RunError;
 use serde_json::Value;
 
-use crate::sessions::{Session, SessionSettings, Sessions};
-
-/// The settings of an inspection.
-#[derive(Debug, Clone)]
-pub struct InspectSettings {
-    /// Timeout for the start and for each answer; overrides the server's.
-    pub timeout: Option<Duration>,
-    /// The program that `mcptest` means as a server's command.
-    pub this_program: PathBuf,
-}
+use crate::live_server::{InspectSettings, LiveServer};
+use crate::sessions::Session;
 
 /// The number of protocol violations that are listed.
 const MAX_SHOWN: usize = 10;
@@ -33,30 +23,10 @@ pub async fn list_tools(
     server: &Server,
     settings: &InspectSettings,
 ) -> Result<Vec<Value>, RunError> {
-    let sessions = single_server(name, server, settings);
-    let listed = match sessions.open(name).await {
-        Ok(session) => {
-            let listed = session.listing().await;
-            session.release().await;
-            listed
-        }
-        Err(error) => Err(error),
-    };
-    sessions.shutdown().await;
+    let live = LiveServer::open(name, server, settings).await?;
+    let listed = live.tools().await;
+    live.close().await;
     listed
-}
-
-/// The sessions of one server.
-fn single_server(name: &str, server: &Server, settings: &InspectSettings) -> Sessions {
-    let servers = BTreeMap::from([(name.to_owned(), server.clone())]);
-    Sessions::new(
-        &servers,
-        SessionSettings {
-            timeout: settings.timeout,
-            suite_timeout: Duration::from_secs(30),
-            this_program: settings.this_program.clone(),
-        },
-    )
 }
 
 /// Starts a server, asks for everything it advertises, and ends it.
@@ -65,43 +35,48 @@ pub async fn inspect_server(
     server: &Server,
     settings: &InspectSettings,
 ) -> ServerReport {
-    let sessions = single_server(name, server, settings);
-    let mut report = ServerReport::new(name);
-    let began = Instant::now();
-    match sessions.open(name).await {
-        Ok(session) => {
-            report.startable = Some(true);
-            let handshake_ms = millis(began);
-            let began = Instant::now();
-            let listed = session.listing().await;
-            report.timing = Some(ServerTiming {
-                handshake_ms,
-                list_ms: millis(began),
-            });
-            examine(&mut report, &session).await;
-            match listed {
-                Ok(listed) => report.set_tools(listed),
-                Err(error) if advertises(&session, "tools") => {
-                    report.problems.push(ServerProblem {
-                        severity: Severity::Critical,
-                        kind: "capability_not_answered".to_owned(),
-                        message: format!(
-                            "`tools` is advertised, and tools/list fails: {}",
-                            error.message
-                        ),
-                    })
-                }
-                // A server without tools does not have to answer.
-                Err(_) => {}
-            }
-            session.release().await;
+    match LiveServer::open(name, server, settings).await {
+        Ok(live) => {
+            let report = inspect(name, &live).await;
+            live.close().await;
+            report
         }
         Err(error) => {
+            let mut report = ServerReport::new(name);
             report.startable = Some(false);
             report.error = Some(error);
+            report
         }
     }
-    sessions.shutdown().await;
+}
+
+/// Asks a server for everything it advertises.
+pub async fn inspect(name: &str, live: &LiveServer) -> ServerReport {
+    let session = live.session();
+    let mut report = ServerReport::new(name);
+    report.startable = Some(true);
+    let began = Instant::now();
+    let listed = session.listing().await;
+    report.timing = Some(ServerTiming {
+        handshake_ms: u64::try_from(live.handshake().as_millis()).unwrap_or(u64::MAX),
+        list_ms: millis(began),
+    });
+    examine(&mut report, session).await;
+    match listed {
+        Ok(listed) => report.set_tools(listed),
+        Err(error) if advertises(session, "tools") => {
+            report.problems.push(ServerProblem {
+                severity: Severity::Critical,
+                kind: "capability_not_answered".to_owned(),
+                message: format!(
+                    "`tools` is advertised, and tools/list fails: {}",
+                    error.message
+                ),
+            });
+        }
+        // A server without tools does not have to answer.
+        Err(_) => {}
+    }
     report
 }
 
@@ -125,6 +100,14 @@ async fn examine(report: &mut ServerReport, session: &Session) {
             severity: Severity::Warning,
             kind: "slow_start".to_owned(),
             message: "the first question (server/discover) got no answer in time; it may speak a newer revision"
+                .to_owned(),
+        });
+    }
+    if info.legacy_sse {
+        report.problems.push(ServerProblem {
+            severity: Severity::Warning,
+            kind: "legacy_transport".to_owned(),
+            message: "the server speaks HTTP+SSE only, which streamable HTTP replaced in revision 2025-03-26"
                 .to_owned(),
         });
     }

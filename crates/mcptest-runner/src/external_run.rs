@@ -19,6 +19,7 @@ use mcptest_proxy::{
 use mcptest_suite::suite::{AgentTest, AgentUnderTest, BUILTIN_SERVER};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::fault::FaultState;
+use mcptest_trace::server_messages;
 use mcptest_trace::trace::{Tokens, ToolCall, ToolResult, Trace, Turn};
 use mcptest_trace::user_turn::{UNSAID_TURN_KEY, UnsaidTurn};
 use mcptest_trace::verdict::{ErrorKind, RunError};
@@ -29,7 +30,7 @@ use crate::agent_shared::{AgentRun, check_name_free, planned_run};
 use crate::cassette_plans::RunCassette;
 use crate::run_context::{CaseRef, RunContext};
 use crate::run_state;
-use crate::sessions::RunTools;
+use crate::run_tools::RunTools;
 use crate::state_calls::StateRun;
 use crate::stop_signal::StopSignal;
 use crate::workspace_files::{WorkspaceState, changed_files};
@@ -145,6 +146,7 @@ async fn prepare_and_run(
     let stderr = stderr_of(&record);
     let version = context.agent_versions.of(under_test).await;
     let mut trace = trace_of(test, under_test, outcome, record, version);
+    listened(test, &mut trace);
     further.record_unsaid(test, &mut trace);
     run_state::look_after(test, cassette, &tools, &mut state, &mut trace).await;
     run_state::clean_up(context, test, stop, &tools, &mut state, &mut trace).await;
@@ -160,6 +162,28 @@ async fn prepare_and_run(
         room: keeps.then_some(room),
     };
     Ok((run, stream))
+}
+
+/// Marks a run whose messages of servers are expected: the proxies saw all of them. Those beyond
+/// the bounds cannot be judged.
+fn listened(test: &AgentTest, trace: &mut Trace) {
+    let mut roots = test.expect.iter().map(|one| one.target.root());
+    if !roots.any(|root| server_messages::ROOTS.contains(&root)) {
+        return;
+    }
+    if trace.extra.get(server_messages::KEY).is_none() {
+        let none: Vec<serde_json::Value> = Vec::new();
+        trace.extra.insert(server_messages::KEY, none);
+    }
+    if trace.extra.get(server_messages::OMITTED_KEY).is_some() {
+        trace.error.get_or_insert(RunError {
+            kind: ErrorKind::Protocol,
+            message:
+                "servers sent more messages by themselves than are recorded of a run, so they \
+                      cannot be judged"
+                    .to_owned(),
+        });
+    }
 }
 
 type BoxedTurn<'a> = Pin<Box<dyn Future<Output = Option<String>> + Send + 'a>>;
@@ -470,7 +494,9 @@ fn error_of(outcome: &AgentOutcome, servers: &[ServerRecord]) -> Option<RunError
             error.kind,
             ErrorKind::Crashed | ErrorKind::NoEnd | ErrorKind::ServerMissing
         );
-        let has_failed = servers.iter().any(|server| server.failure.is_some());
+        let has_failed = servers
+            .iter()
+            .any(|server| server.failure.is_some() || server.auth_failure.is_some());
         return match server_error {
             Some(cause) if general && has_failed => Some(cause),
             _ => Some(error.clone()),
@@ -499,6 +525,12 @@ fn server_error(servers: &[ServerRecord]) -> Option<RunError> {
             distractor_failure,
             ..
         } = server;
+        if let Some(reason) = &server.auth_failure {
+            return Some(RunError {
+                kind: ErrorKind::Auth,
+                message: format!("server `{name}` is not authorized: {reason}"),
+            });
+        }
         let tail = match last_lines(server) {
             lines if lines.is_empty() => String::new(),
             lines => format!("; its stderr: {}", lines.join(" | ")),

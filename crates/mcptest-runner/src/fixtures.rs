@@ -10,13 +10,15 @@ use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::CallOutcome;
 use serde_json::{Value, json};
 
+use crate::direct_answer::{fixture_error, observe, unlisted};
 use crate::sessions::{OpenSession, Session, Sessions, StartupTime, reply};
-use crate::tool_answer::{fixture_error, observe, unlisted};
+use crate::test_client::TestClient;
 
 /// The phase in which a fixture call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FixturePhase {
     Setup,
+    Trigger,
     Teardown,
 }
 
@@ -24,6 +26,7 @@ impl FixturePhase {
     fn name(self) -> &'static str {
         match self {
             Self::Setup => "setup",
+            Self::Trigger => "trigger",
             Self::Teardown => "teardown",
         }
     }
@@ -35,6 +38,8 @@ pub(crate) struct FixtureSession<'a> {
     isolation: Option<Isolation>,
     startup: &'a StartupTime,
     open: BTreeMap<String, OpenSession>,
+    /// The client of the test, if it may be asked something or listens.
+    pub client: Option<Arc<TestClient>>,
     saved: Saved,
     /// The fixture calls that were made, as the trace records them.
     record: Vec<Value>,
@@ -51,6 +56,7 @@ impl<'a> FixtureSession<'a> {
             isolation,
             startup,
             open: BTreeMap::new(),
+            client: None,
             saved: Saved::new(),
             record: Vec::new(),
         }
@@ -61,7 +67,10 @@ impl<'a> FixtureSession<'a> {
         if let Some(open) = self.open.get(server) {
             return Ok(Arc::clone(&open.session));
         }
-        let opened = self.sessions.open_for(server, self.isolation, self.startup);
+        let client = self.client.as_ref();
+        let opened = self
+            .sessions
+            .open_for_test(server, self.isolation, client, self.startup);
         let session = opened.await?;
         let open = OpenSession::new(Arc::clone(&session));
         self.open.insert(server.to_owned(), open);

@@ -1,7 +1,7 @@
 //! Mutation of recorded traces: a small change to a trace should change the judgement, or the
 //! suite's assertions cannot fail.
 
-use mcptest_gate_api::mutate::{Mutation, mutations};
+use mcptest_gate_api::mutate::{Mutation, mutations_with};
 use mcptest_numbers::percent;
 use mcptest_suite::Suite;
 use mcptest_trace::parallel;
@@ -115,7 +115,7 @@ fn mutate_group(group: &TraceGroup<'_>, context: &JudgeContext<'_>) -> MutatedTe
     let mut details = Vec::new();
     if baseline.case.verdict == Verdict::Pass {
         let plain: Vec<Trace> = traces.iter().map(|(_, trace)| trace.clone()).collect();
-        for mutation in mutations(&plain) {
+        for mutation in mutations_with(&plain, &test.attacks) {
             details.push(try_mutation(&mutation, traces, &baseline, &judge));
         }
     }

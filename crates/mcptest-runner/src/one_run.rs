@@ -16,11 +16,11 @@ use crate::agent_run::agent_run;
 use crate::agent_shared::AgentRun;
 use crate::budget::RunMeter;
 use crate::case_context::CaseContext;
+use crate::direct_test::direct_test;
 use crate::plan::Case;
 use crate::run_context::{CaseRef, RunContext};
 use crate::run_state;
 use crate::stop_signal::{StopReason, StopSignal};
-use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
 use crate::verdicts::{RunOutcome, one_run_decides};
 
@@ -80,7 +80,7 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
     // they receive the signal themselves.
     let cleans_up = match test {
         Test::Agent(test) => !test.state.teardown.is_empty(),
-        Test::Tool(test) => !test.teardown.is_empty(),
+        Test::Direct(test) => !test.teardown.is_empty(),
         Test::ToolQuality(_) => false,
     };
     let stopped = async {
@@ -253,8 +253,8 @@ async fn make<'a>(
             };
             (trace, output)
         }
-        Test::Tool(test) => {
-            let called = tool_call(shared, place, test, stop).await?;
+        Test::Direct(test) => {
+            let called = direct_test(shared, place, test, stop).await?;
             (called.trace, RunOutput::Assertions(called.assertions))
         }
         Test::ToolQuality(test) => {

@@ -2,7 +2,7 @@
 
 use mcptest_events::{CaseId, Kind, PlannedCase};
 use mcptest_suite::Suite;
-use mcptest_suite::suite::Test;
+use mcptest_suite::suite::{Section, Test};
 
 /// A selection of tests.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +81,11 @@ impl Case {
     #[must_use]
     pub fn kind(&self, suite: &Suite) -> Kind {
         match suite.tests.get(self.test) {
-            Some(Test::Tool(_)) => Kind::Tool,
+            Some(Test::Direct(test)) => match test.request.section() {
+                Section::Tools => Kind::Tool,
+                Section::Resources => Kind::Resource,
+                Section::Prompts => Kind::Prompt,
+            },
             Some(Test::ToolQuality(_)) => Kind::ToolQuality,
             Some(Test::Agent(_)) | None => Kind::Agent,
         }
@@ -125,7 +129,7 @@ pub fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
                 label: label(&test.name, Some(model), test.models.len() > 1),
                 runs: Suite::runs_of(test),
             })),
-            Test::Tool(_) | Test::ToolQuality(_) => cases.push(Case {
+            Test::Direct(_) | Test::ToolQuality(_) => cases.push(Case {
                 test: index,
                 model: None,
                 label: test.name().to_owned(),

@@ -25,6 +25,7 @@ use crate::plan::Case;
 use crate::resume::Resume;
 use crate::run_case::{CaseResult, run_case};
 use crate::run_context::{EventSink, RunContext};
+use crate::server_credentials::ServerCredentials;
 use crate::sessions::{SessionSettings, Sessions};
 use crate::snapshots::{SnapshotMode, Snapshots};
 use crate::tool_names::NameChecks;
@@ -46,6 +47,8 @@ pub struct RunSettings {
     pub snapshots: SnapshotMode,
     /// The program that `mcptest` means as a server's command.
     pub this_program: PathBuf,
+    /// The credentials of servers that require authorization.
+    pub credentials: ServerCredentials,
     /// Set when the user interrupts the invocation: finished runs are kept.
     pub cancel: CancellationToken,
     /// The use of cassettes.
@@ -93,6 +96,7 @@ pub async fn run(
                 timeout: settings.timeout,
                 suite_timeout: suite.options.timeout,
                 this_program: settings.this_program.clone(),
+                credentials: settings.credentials.clone(),
             },
         ),
         models: Models::new(note),
@@ -230,7 +234,7 @@ impl CaseQueue {
     fn max_workers(&self) -> usize {
         let suite = &self.run.suite;
         let is_serial =
-            |case: &Case| matches!(&suite.tests[case.test], Test::Tool(test) if test.serial);
+            |case: &Case| matches!(&suite.tests[case.test], Test::Direct(test) if test.serial);
         let Some(first) = self.cases.first().filter(|_| self.single) else {
             return self.cases.len();
         };

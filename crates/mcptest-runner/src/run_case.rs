@@ -36,7 +36,7 @@ pub(crate) async fn run_case(context: &Arc<CaseContext>) -> CaseResult {
     }
     match context.test() {
         Test::Agent(test) => run_agent_case(context, test).await,
-        Test::Tool(_) | Test::ToolQuality(_) => run_direct_case(context).await,
+        Test::Direct(_) | Test::ToolQuality(_) => run_direct_case(context).await,
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn run_case(context: &Arc<CaseContext>) -> CaseResult {
 async fn run_direct_case(context: &Arc<CaseContext>) -> CaseResult {
     let earlier = context.run.earlier.run(context.planned(), 1);
     let (verdict, spend) = match (context.test(), earlier) {
-        (Test::Tool(_), Some((run, _))) => (CaseVerdict::of_tool(&run.facts), run.spend),
+        (Test::Direct(_), Some((run, _))) => (CaseVerdict::of_tool(&run.facts), run.spend),
         // A catalog leaves a trace only if it could not be listed.
         (Test::ToolQuality(_), Some((run, _))) => {
             (CaseVerdict::of_catalog(&run.facts, None), run.spend)
@@ -64,7 +64,7 @@ async fn run_direct_case(context: &Arc<CaseContext>) -> CaseResult {
             let gate = finish_run(context, *run);
             let verdict = match test {
                 Test::ToolQuality(_) => CaseVerdict::of_catalog(&facts, gate),
-                Test::Tool(_) | Test::Agent(_) => CaseVerdict::of_tool(&facts),
+                Test::Direct(_) | Test::Agent(_) => CaseVerdict::of_tool(&facts),
             };
             let end = CaseEnd {
                 spend: spend.unwrap_or_default(),

@@ -16,11 +16,12 @@ use mcptest_wire::CallOutcome;
 use serde_json::{Value, json};
 
 use crate::cassette_plans::RunCassette;
+use crate::direct_answer::fixture_error;
 use crate::run_context::RunContext;
-use crate::sessions::{OpenSession, RunTools, Session, Sessions, StartupTime};
+use crate::run_tools::RunTools;
+use crate::sessions::{OpenSession, Session, Sessions, StartupTime};
 use crate::state_calls::{AFTER_KEY, FIXTURES_KEY, StateRun, StateSessions};
 use crate::stop_signal::{StopSignal, TEARDOWN_GRACE};
-use crate::tool_answer::fixture_error;
 
 /// Opens the sessions that only the calls around a run need, and makes the calls of `setup:`.
 pub(crate) async fn set_up(
@@ -35,8 +36,9 @@ pub(crate) async fn set_up(
     }
     for name in test.all_servers() {
         if !tools.sessions.contains_key(name) {
-            let session = sessions.open_for(name, test.isolation(), startup).await?;
-            let open = OpenSession::new(session);
+            let client = tools.client.as_ref();
+            let opened = sessions.open_for_test(name, test.isolation(), client, startup);
+            let open = OpenSession::new(opened.await?);
             tools.sessions.insert(name.to_owned(), open);
         }
     }
@@ -64,7 +66,7 @@ pub(crate) async fn set_up_beside(
     let servers: BTreeSet<&str> = test.state.all().map(|call| call.server.as_str()).collect();
     for name in servers {
         let env = vec![shared_state(dir, name)];
-        let session = sessions.open_with(name, env, startup).await?;
+        let session = sessions.open_with(name, env, None, startup).await?;
         let open = OpenSession::new(session);
         tools.sessions.insert(name.to_owned(), open);
     }

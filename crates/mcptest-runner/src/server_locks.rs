@@ -36,7 +36,7 @@ impl ServerLocks {
         let (servers, isolation, exclusive): (BTreeSet<&str>, _, _) = match test {
             // Behind an address, the state is that of all sessions.
             Test::Agent(test) => (test.all_servers(), test.isolation(), !test.state.is_empty()),
-            Test::Tool(test) => (test.servers(), test.isolation, test.serial),
+            Test::Direct(test) => (test.servers(), test.isolation, test.serial),
             Test::ToolQuality(test) => (BTreeSet::from([test.server.as_str()]), None, false),
         };
         let mut guards = Vec::new();

@@ -6,23 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mcptest_agent::{Future, ToolReply, Tools};
-use mcptest_attack::AttackRun;
+use mcptest_agent::ToolReply;
+use mcptest_http::credentials::Credentials;
 use mcptest_protocol::query;
 use mcptest_proxy::ProxiedServer;
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
-use mcptest_trace::fault::{FaultState, Strike, timeout_text};
-use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
-use mcptest_wire::{
-    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, ServerCommand, WireError,
-    WireErrorKind,
-};
-use serde_json::{Map, Value};
+use mcptest_wire::{CallOptions, CallOutcome, Client, ConnectOptions, ServerCommand};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
+use crate::infra_errors::{run_error, unknown_server};
 use crate::query_token::{is_mock, new_token};
+use crate::server_credentials::{ServerCredentials, http_server};
 use crate::server_locks::ServerLocks;
+use crate::test_client::TestClient;
 
 /// The number of times that a shared server is started again after it crashed. A run that crashes
 /// the server must not fail all later runs, and a server that always crashes must not be started
@@ -52,6 +50,8 @@ pub(crate) struct SessionSettings {
     pub suite_timeout: Duration,
     /// The program that `mcptest` means as a server's command.
     pub this_program: PathBuf,
+    /// The credentials of servers that require authorization.
+    pub credentials: ServerCredentials,
 }
 
 pub(crate) struct Sessions {
@@ -65,6 +65,8 @@ pub(crate) struct Sessions {
 
 struct Slot {
     server: Server,
+    /// Shared by all its sessions, so that they share their tokens.
+    credentials: Option<Arc<dyn Credentials>>,
     shared: Mutex<Shared>,
     /// The tools that it lists, for agents that start it themselves.
     listing: Mutex<Option<Result<Vec<Value>, RunError>>>,
@@ -102,6 +104,8 @@ pub(crate) struct Session {
     timeout_is_final: bool,
     listed: Mutex<Option<Vec<Value>>>,
     fresh: bool,
+    /// The client of the test that the session belongs to.
+    pub(crate) test_client: Option<Arc<TestClient>>,
     query_token: Arc<str>,
     users: Users,
 }
@@ -122,6 +126,7 @@ impl Sessions {
             .map(|(name, server)| {
                 let slot = Slot {
                     server: server.clone(),
+                    credentials: settings.credentials.of(name, server),
                     shared: Mutex::default(),
                     listing: Mutex::default(),
                 };
@@ -165,7 +170,7 @@ impl Sessions {
             return Err(unknown_server(name));
         };
         if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
-            let session = Box::pin(self.connect(name, &slot.server, true)).await;
+            let session = Box::pin(self.connect(name, &slot.server, true, None)).await;
             return session.map(Arc::new);
         }
         // Held while connecting: other runs wait for this session instead of starting another.
@@ -191,7 +196,7 @@ impl Sessions {
         shared.starts += 1;
         // In a box: connecting is the largest future, and only one of the runs polls it. Without
         // it, every run of a direct test copies it (see the test of sizes in `one_run.rs`).
-        match Box::pin(self.connect(name, &slot.server, false)).await {
+        match Box::pin(self.connect(name, &slot.server, false, None)).await {
             Ok(session) => {
                 let session = Arc::new(session);
                 shared.session = Some(Arc::clone(&session));
@@ -204,12 +209,27 @@ impl Sessions {
         }
     }
 
+    /// Opens a session for a test: with its client, if it has one, which no other test shares.
+    pub async fn open_for_test(
+        &self,
+        name: &str,
+        isolation: Option<Isolation>,
+        client: Option<&Arc<TestClient>>,
+        startup: &StartupTime,
+    ) -> Result<Arc<Session>, RunError> {
+        match client {
+            Some(_) => Box::pin(self.open_with(name, Vec::new(), client, startup)).await,
+            None => self.open_for(name, isolation, startup).await,
+        }
+    }
+
     /// Opens a session of its own, with further environment variables for a server that is a
-    /// program.
+    /// program, and with the client of a test.
     pub async fn open_with(
         &self,
         name: &str,
         env: Vec<(String, String)>,
+        client: Option<&Arc<TestClient>>,
         startup: &StartupTime,
     ) -> Result<Arc<Session>, RunError> {
         let Some(slot) = self.slots.get(name) else {
@@ -218,15 +238,21 @@ impl Sessions {
         let mut server = slot.server.clone();
         server.env.extend(env);
         let began = Instant::now();
-        let session = Box::pin(self.connect(name, &server, true)).await;
+        let session = Box::pin(self.connect(name, &server, true, client)).await;
         startup.add(began.elapsed());
         session.map(Arc::new)
     }
 
-    async fn connect(&self, name: &str, server: &Server, fresh: bool) -> Result<Session, RunError> {
+    async fn connect(
+        &self,
+        name: &str,
+        server: &Server,
+        fresh: bool,
+        test_client: Option<&Arc<TestClient>>,
+    ) -> Result<Session, RunError> {
         let command = self.command(server);
         let call_timeout = self.call_timeout(server);
-        let options = ConnectOptions {
+        let mut options = ConnectOptions {
             lifecycle: match server.lifecycle {
                 Lifecycle::Auto => mcptest_wire::Lifecycle::Auto,
                 Lifecycle::Initialize => mcptest_wire::Lifecycle::Initialize,
@@ -236,19 +262,35 @@ impl Sessions {
             call_timeout,
             ..ConnectOptions::default()
         };
+        let credentials = self
+            .slots
+            .get(name)
+            .and_then(|slot| slot.credentials.as_ref());
+        if let Some(test_client) = test_client {
+            options.handler = test_client.for_server(name);
+        }
         let client = match &server.http {
             Some(http) => {
-                let http = HttpServer {
-                    url: http.url.clone(),
-                    headers: http.headers.clone(),
-                };
+                let http = http_server(http, credentials);
                 Client::connect_http(name, &http, &options).await
             }
             None => Client::connect_stdio(name, &command, &options).await,
         };
-        let client = client.map_err(|error| run_error(&error))?;
+        let client = client.map_err(|error| {
+            let mut error = run_error(&error);
+            if error.kind == ErrorKind::Auth && credentials.is_none() {
+                error
+                    .message
+                    .push_str("; `mcptest doctor` explains what the server requires");
+            }
+            error
+        })?;
+        if let Some(test_client) = test_client {
+            set_log_level(&client, test_client).await?;
+        }
         Ok(Session {
             client,
+            test_client: test_client.cloned(),
             call_timeout,
             timeout_is_final: self.settings.timeout.is_some(),
             listed: Mutex::new(None),
@@ -273,7 +315,7 @@ impl Sessions {
         if let Some(listing) = &*listing {
             return listing.clone();
         }
-        let listed = match Box::pin(self.connect(name, &slot.server, true)).await {
+        let listed = match Box::pin(self.connect(name, &slot.server, true, None)).await {
             Ok(session) => {
                 let listed = session.listing().await;
                 session.release().await;
@@ -286,12 +328,10 @@ impl Sessions {
 
     /// A server for the proxies of a run, and the timeout of its calls.
     pub fn proxied(&self, name: &str) -> Option<(ProxiedServer, Duration)> {
-        let server = &self.slots.get(name)?.server;
+        let slot = self.slots.get(name)?;
+        let server = &slot.server;
         let target = match &server.http {
-            Some(http) => ProxiedServer::Http(HttpServer {
-                url: http.url.clone(),
-                headers: http.headers.clone(),
-            }),
+            Some(http) => ProxiedServer::Http(http_server(http, slot.credentials.as_ref())),
             None => ProxiedServer::Command(self.command(server)),
         };
         Some((target, self.call_timeout(server)))
@@ -378,16 +418,34 @@ impl Session {
         args: &Value,
         timeout: Option<Duration>,
     ) -> Result<CallOutcome, RunError> {
-        let options = CallOptions {
+        self.client
+            .call_tool(tool, args, &self.call_options(timeout))
+            .await
+            .map_err(|error| run_error(&error))
+    }
+
+    /// The settings of a call. `timeout` overrides the server's and the suite's.
+    pub fn call_options(&self, timeout: Option<Duration>) -> CallOptions {
+        let listening = self.test_client.as_ref().map(|client| client.listening);
+        let listening = listening.unwrap_or_default();
+        CallOptions {
             timeout: timeout
                 .filter(|_| !self.timeout_is_final)
                 .or(Some(self.call_timeout)),
+            progress: listening.progress,
+            log_level: listening.log_level.map(str::to_owned),
             ..CallOptions::default()
-        };
-        self.client
-            .call_tool(tool, args, &options)
-            .await
-            .map_err(|error| run_error(&error))
+        }
+    }
+
+    /// Returns true if the server is reached over HTTP.
+    pub fn is_over_http(&self) -> bool {
+        self.client.is_over_http()
+    }
+
+    /// The timeout of a call.
+    pub fn call_timeout(&self) -> Duration {
+        self.call_timeout
     }
 
     /// Returns true if the server answers a `ping`, with whatever answer.
@@ -397,7 +455,7 @@ impl Session {
     /// have noticed it and continued. A server that answers nothing any more, or whose process is
     /// gone, is an infrastructure error, and no judgement of the agent is possible. A server that
     /// works on one request at a time cannot answer during a hung call, and counts as the latter.
-    async fn answers(&self) -> bool {
+    pub async fn answers(&self) -> bool {
         let timeout = self.call_timeout.clamp(MIN_PING_TIMEOUT, MAX_PING_TIMEOUT);
         let pong = self.client.request("ping", None, timeout);
         self.client.is_alive() && Box::pin(pong).await.is_ok()
@@ -457,168 +515,30 @@ impl Drop for OpenSession {
     }
 }
 
-fn unknown_server(name: &str) -> RunError {
-    RunError {
-        kind: ErrorKind::Transport,
-        message: format!("unknown server `{name}`"),
+/// Asks a server of an older revision for log messages. In the stateless one, every call does.
+async fn set_log_level(client: &Client, test_client: &TestClient) -> Result<(), RunError> {
+    let info = client.server();
+    let Some(level) = test_client
+        .listening
+        .log_level
+        .filter(|_| !info.revision.is_stateless() && info.capabilities.get("logging").is_some())
+    else {
+        return Ok(());
+    };
+    match client.set_log_level(level).await {
+        Ok(CallOutcome::Result(_)) => Ok(()),
+        Ok(CallOutcome::Error(error)) => Err(RunError {
+            kind: ErrorKind::Protocol,
+            message: format!(
+                "server `{}` has the capability `logging`, and refused the level `{level}`: error \
+                 {}: {}",
+                client.name(),
+                error.code,
+                error.message
+            ),
+        }),
+        Err(error) => Err(run_error(&error)),
     }
-}
-
-fn run_error(error: &WireError) -> RunError {
-    RunError {
-        kind: match error.kind() {
-            WireErrorKind::Timeout => ErrorKind::Timeout,
-            WireErrorKind::ServerCrash => ErrorKind::ServerCrash,
-            WireErrorKind::Protocol => ErrorKind::Protocol,
-            WireErrorKind::Auth => ErrorKind::Auth,
-            WireErrorKind::RateLimit => ErrorKind::RateLimit,
-            _ => ErrorKind::Transport,
-        },
-        message: error.to_string(),
-    }
-}
-
-/// The sessions of one run, by server, through which the agent loop calls tools. Injected faults
-/// are applied here, in virtual time: nothing waits.
-pub(crate) struct RunTools<'a> {
-    pub sessions: BTreeMap<String, OpenSession>,
-    faults: std::sync::Mutex<FaultState<'a>>,
-    attacks: std::sync::Mutex<AttackRun>,
-    detection_budget_ms: Option<u64>,
-}
-
-impl<'a> RunTools<'a> {
-    pub fn new(
-        faults: FaultState<'a>,
-        detection_budget_ms: Option<u64>,
-        attacks: AttackRun,
-    ) -> Self {
-        Self {
-            sessions: BTreeMap::new(),
-            faults: std::sync::Mutex::new(faults),
-            attacks: std::sync::Mutex::new(attacks),
-            detection_budget_ms,
-        }
-    }
-
-    /// Ends the sessions that belong to this run.
-    pub async fn release(&self) {
-        for open in self.sessions.values() {
-            open.session.release().await;
-        }
-    }
-
-    /// The last stderr lines of the servers with a failed call in the trace, by server.
-    pub async fn stderr(&self, trace: &Trace, waited: &StartupTime) -> Map<String, Value> {
-        let mut found = Map::new();
-        let results = trace.results_by_call();
-        for (call, result) in trace.tool_calls.iter().zip(results) {
-            // An injected fault is ours: the server knows nothing of it.
-            let failed = result.is_some_and(|result| {
-                result.is_error == Some(true) && result.extra("fault").is_none()
-            });
-            let Some(server) = call.server.as_deref().filter(|_| failed) else {
-                continue;
-            };
-            if let Some(open) = self.sessions.get(server)
-                && !found.contains_key(server)
-            {
-                found.insert(server.to_owned(), open.stderr(waited).await.into());
-            }
-        }
-        found.retain(|_, lines| lines.as_array().is_some_and(|lines| !lines.is_empty()));
-        found
-    }
-
-    /// The attacks of the run.
-    pub fn attacks(&self) -> std::sync::MutexGuard<'_, AttackRun> {
-        // A panic elsewhere leaves the counts correct.
-        self.attacks
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
-        // A panic elsewhere leaves the counts correct.
-        let mut faults = self
-            .faults
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        faults.strike(server, tool)
-    }
-}
-
-impl Tools for RunTools<'_> {
-    fn call<'a>(
-        &'a self,
-        server: &'a str,
-        tool: &'a str,
-        args: &'a Value,
-    ) -> Future<'a, Result<ToolReply, RunError>> {
-        Box::pin(async move {
-            let strike = self.strike(server, tool);
-            if let Some(Strike::Timeout { .. }) = &strike {
-                let mut reply = ToolReply::refusal(timeout_text(tool, self.detection_budget_ms));
-                reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
-                return Ok(reply);
-            }
-            let contained = self.attacks().on_call(Some(server), tool, Some(args));
-            if let Some(answer) = contained {
-                let mut reply = ToolReply::refusal(answer.text);
-                reply.is_error = answer.is_error;
-                reply.marks = answer.marks;
-                return Ok(reply);
-            }
-            let Some(OpenSession { session, .. }) = self.sessions.get(server) else {
-                return Err(unknown_server(server));
-            };
-            let mut reply = match session.call(tool, args, None).await {
-                Ok(outcome) => reply(&outcome),
-                Err(error) if error.kind == ErrorKind::Timeout && session.answers().await => {
-                    hung(tool, session.call_timeout)
-                }
-                Err(error) => return Err(error),
-            };
-            let hung = reply.marks.contains_key("error_kind");
-            reply
-                .marks
-                .extend(strike.map(|strike| strike.marks()).unwrap_or_default());
-            if !hung {
-                poison(&mut self.attacks(), server, tool, &mut reply);
-            }
-            Ok(reply)
-        })
-    }
-}
-
-/// Writes the texts of attacks into an answer.
-fn poison(attacks: &mut AttackRun, server: &str, tool: &str, reply: &mut ToolReply) {
-    if attacks.is_empty() {
-        return;
-    }
-    let mut result = Map::from_iter([("content".to_owned(), reply.content.take())]);
-    if let Some(structured) = reply.structured.take() {
-        result.insert("structuredContent".to_owned(), structured);
-    }
-    let mut result = Value::Object(result);
-    let changes = attacks.on_result(server, tool, &result);
-    changes.apply(&mut result);
-    reply.content = result["content"].take();
-    reply.structured = result.get_mut("structuredContent").map(Value::take);
-    reply.marks.extend(changes.marks);
-}
-
-/// The error result in place of an answer that did not come within the timeout, from a server that
-/// is otherwise responsive. The agent sees it and can continue another way, as with an injected
-/// fault; `timeout_ms` is the time that it really took.
-fn hung(tool: &str, timeout: Duration) -> ToolReply {
-    let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-    let mut reply = ToolReply::refusal(timeout_text(tool, Some(timeout_ms)));
-    reply.marks = Map::from_iter([
-        ("error_kind".to_owned(), "timeout".into()),
-        ("timeout_ms".to_owned(), timeout_ms.into()),
-    ]);
-    reply
 }
 
 /// The answer of a server, as the agent receives it and the trace keeps it. A protocol error

@@ -154,7 +154,7 @@ pub fn weigh(cases: &[Candidate], times: &Times) -> Vec<Weighed> {
         };
         same_kind.or(other).unwrap_or(1)
     };
-    let means = [Kind::Agent, Kind::Tool, Kind::ToolQuality].map(|kind| (kind, mean(kind)));
+    let means = Kind::ALL.map(|kind| (kind, mean(kind)));
     let estimate = |case: &Candidate| {
         let found = means.iter().find(|(kind, _)| *kind == case.kind);
         found

@@ -91,7 +91,7 @@ impl Snapshots {
             .tests
             .iter()
             .filter_map(|test| match test {
-                Test::Tool(test) => test.snapshot.as_ref().map(|kept| kept.file.as_path()),
+                Test::Direct(test) => test.snapshot.as_ref().map(|kept| kept.file.as_path()),
                 Test::Agent(_) | Test::ToolQuality(_) => None,
             })
             .collect();

@@ -11,8 +11,8 @@ use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::CallOutcome;
 use serde_json::{Map, Value, json};
 
+use crate::direct_answer::{fixture_error, observe};
 use crate::sessions::reply;
-use crate::tool_answer::{fixture_error, observe};
 
 /// The key of a trace for the answers to the calls of `after:`.
 pub(crate) const AFTER_KEY: &str = "after";

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use mcptest_cassette::{RecordedCatalog, recorded_catalogs};
-use mcptest_suite::suite::{AgentTest, Replay, Test};
+use mcptest_suite::suite::{AgentTest, KnownEntries, Replay, Section, Test};
 use mcptest_suite::tool_names::UnknownTool;
 use mcptest_suite::{Diagnostic, Suite};
 use mcptest_trace::catalog::Tool;
@@ -61,6 +61,26 @@ pub fn warn_of_unknown_tools(suite: &mut Suite, settings: &CassetteSettings) -> 
                 test.mark_reported(name);
             }
         }
+    }
+    warnings
+}
+
+/// Warns of resources and prompts that direct tests name and their servers do not have, as far as
+/// these are known without starting a server.
+#[must_use]
+pub fn warn_of_unknown_entries(suite: &Suite, settings: &CassetteSettings) -> Vec<Diagnostic> {
+    let mut known: BTreeMap<&str, Option<KnownEntries>> = BTreeMap::new();
+    let mut warnings = Vec::new();
+    for test in &suite.tests {
+        let Test::Direct(test) = test else { continue };
+        if test.request.section() == Section::Tools || !test.setup.is_empty() {
+            continue;
+        }
+        let entries = known.entry(&test.server).or_insert_with(|| {
+            let server = suite.servers.get(&test.server)?;
+            (settings.entries)(server)
+        });
+        warnings.extend(entries.as_ref().and_then(|known| test.unknown_name(known)));
     }
     warnings
 }

@@ -7,17 +7,20 @@
 mod agent_tests;
 mod agents_under_test;
 mod attacks;
+mod client;
 mod diagnostics;
+mod direct_tests;
 mod expressions;
+mod fixtures;
 mod invalid_file;
 mod judges;
 mod limits;
 mod providers;
 mod recording;
+mod server_auth;
 mod servers;
 mod state;
 mod tool_names;
-mod tool_tests;
 mod turns;
 
 use std::collections::{BTreeMap, HashMap};
@@ -34,13 +37,30 @@ use mcptest_yaml::{Diagnostic, Document, NodeValue};
 use self::diagnostics::{key_error, place, unknown_name};
 use self::expressions::compile;
 pub(crate) use self::invalid_file::expressions_of_invalid;
-use crate::file::{NoEvidenceFile, ToolTestFile, WrittenDuration};
+use crate::client::ClientScript;
+use crate::file::{
+    NoEvidenceFile, PromptTestFile, ResourceTestFile, ToolTestFile, WrittenDuration,
+};
 use crate::import::Part;
 use crate::options::{LoadOptions, Purpose};
 use crate::suite::{NoEvidence, Suite};
 
-/// Roots of a direct tool test.
+/// Roots of the answer to a call around a test.
 pub(crate) const TOOL_ROOTS: [&str; 2] = ["result", "error"];
+
+/// Roots of a direct test.
+pub(crate) const DIRECT_ROOTS: [&str; 10] = [
+    "result",
+    "error",
+    "client",
+    "logs",
+    "progress",
+    "notifications",
+    "updates",
+    "list_changed",
+    "task",
+    "cancellation",
+];
 const SCRIPTED: &str = "builtin/scripted";
 
 pub(crate) struct Checked {
@@ -50,17 +70,22 @@ pub(crate) struct Checked {
 
 /// Checks all files together: names may refer to other files.
 ///
-/// Takes the written tool tests out of the files: a suite may have many thousands of them, and each
-/// is dropped as soon as it is checked.
+/// Takes the written direct tests out of the files: a suite may have many thousands of them, and
+/// each is dropped as soon as it is checked.
 pub(crate) fn check(parts: &mut [Part], options: &LoadOptions<'_>) -> Checked {
-    let tools = parts
+    let direct = parts
         .iter_mut()
-        .map(|part| std::mem::take(&mut part.file.tools))
+        .map(|part| DirectFiles {
+            tools: std::mem::take(&mut part.file.tools),
+            resources: std::mem::take(&mut part.file.resources),
+            prompts: std::mem::take(&mut part.file.prompts),
+        })
         .collect();
     let parts: &[Part] = parts;
     let mut checker = Checker {
         parts,
-        tools,
+        direct,
+        client: ClientScript::default(),
         options,
         suite: Suite::default(),
         problems: Vec::new(),
@@ -82,7 +107,10 @@ pub(crate) fn check(parts: &mut [Part], options: &LoadOptions<'_>) -> Checked {
         checker
             .suite
             .snapshot_folders
-            .push(tool_tests::snapshot_folder(part));
+            .push(fixtures::snapshot_folder(part));
+    }
+    for part in parts {
+        checker.suite_client(part);
     }
     checker.override_models();
     for (number, part) in parts.iter().enumerate() {
@@ -94,10 +122,19 @@ pub(crate) fn check(parts: &mut [Part], options: &LoadOptions<'_>) -> Checked {
     }
 }
 
+/// The written direct tests of a file.
+struct DirectFiles {
+    tools: Vec<ToolTestFile>,
+    resources: Vec<ResourceTestFile>,
+    prompts: Vec<PromptTestFile>,
+}
+
 struct Checker<'a> {
     parts: &'a [Part],
-    /// The written tool tests of each file.
-    tools: Vec<Vec<ToolTestFile>>,
+    /// The written direct tests of each file.
+    direct: Vec<DirectFiles>,
+    /// The suite's own `client:`.
+    client: ClientScript,
     options: &'a LoadOptions<'a>,
     suite: Suite,
     problems: Vec<Diagnostic>,
@@ -200,9 +237,21 @@ impl<'a> Checker<'a> {
                     }
                 }
                 "tools" => {
-                    let tests = std::mem::take(&mut self.tools[number]);
+                    let tests = std::mem::take(&mut self.direct[number].tools);
                     for (index, test) in tests.into_iter().enumerate() {
                         self.tool_test(part, &format!("/tools/{index}"), test);
+                    }
+                }
+                "resources" => {
+                    let tests = std::mem::take(&mut self.direct[number].resources);
+                    for (index, test) in tests.into_iter().enumerate() {
+                        self.resource_test(part, &format!("/resources/{index}"), test);
+                    }
+                }
+                "prompts" => {
+                    let tests = std::mem::take(&mut self.direct[number].prompts);
+                    for (index, test) in tests.into_iter().enumerate() {
+                        self.prompt_test(part, &format!("/prompts/{index}"), test);
                     }
                 }
                 "tool_quality" => {

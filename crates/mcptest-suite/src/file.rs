@@ -17,12 +17,17 @@ use serde::de::Error as _;
 use serde_json::{Map, Value, json};
 
 pub use crate::agent_file::WrittenAgent;
+pub use crate::client_file::ClientFile;
+pub use crate::direct_file::{PromptTestFile, ResourceTestFile, ToolTestFile};
 use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
 use crate::schema_table::GATE_BLOCKS;
-pub use crate::server_file::{IsolationFile, LifecycleFile, ServerFile};
+pub use crate::script_file::{ScriptCall, ScriptTurn, ScriptUsage};
+pub use crate::server_file::{
+    AuthFile, AuthGrantFile, IsolationFile, LifecycleFile, ServerFile, TransportFile,
+};
 pub use crate::state_file::StateCallFile;
-pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
+pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect};
 pub use crate::turn_file::TurnFile;
 pub use mcptest_yaml::duration::WrittenDuration;
 pub use mcptest_yaml::values::{OneOrMany, Scalar};
@@ -50,6 +55,13 @@ pub struct SuiteFile {
     pub tests: Vec<TestEntry>,
     /// Direct tool calls, without a model.
     pub tools: Vec<ToolTestFile>,
+    /// Direct tests of resources, without a model: reading, templates, completion, changes, lists.
+    pub resources: Vec<ResourceTestFile>,
+    /// Direct tests of prompts, without a model: getting, completion, lists.
+    pub prompts: Vec<PromptTestFile>,
+    /// The client's answers to what servers ask of clients, in all tests. By default nothing is
+    /// offered.
+    pub client: Option<ClientFile>,
     /// Faults that a test can inject.
     pub faults: Vec<WrittenFault>,
     /// Attacks that a test can inject: hostile texts in results, errors, descriptions and lists.
@@ -106,8 +118,8 @@ pub struct AgentFields {
     /// The maximum number of tokens that the model may write per turn, passed to the provider.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// Assertions on each run, over `tool_calls`, `tool_names`, `tool_results`, `final_response`
-    /// and `conversation`.
+    /// Assertions on each run, over `tool_calls`, `tool_names`, `tool_results`, `final_response`,
+    /// `conversation` and what servers sent by themselves (`client`, `logs`, `progress`).
     pub expect: Vec<WrittenExpectation>,
     /// Calls before each run, in order. If one fails, the run is an error of kind `fixture`.
     pub setup: Option<Vec<StateCallFile>>,
@@ -116,6 +128,9 @@ pub struct AgentFields {
     pub after: Option<Vec<StateCallFile>>,
     /// Calls at the end of each run, in order, whatever its outcome.
     pub teardown: Option<Vec<StateCallFile>>,
+    /// The client's answers to what servers ask of clients. Keys override those of the suite's
+    /// `client`. An agent under test is itself the client, and answers by itself.
+    pub client: Option<ClientFile>,
     /// The script for `builtin/scripted`: a list of runs, each a list of turns. Further runs repeat
     /// the last one.
     pub script: Option<Vec<Vec<ScriptTurn>>>,
@@ -149,42 +164,6 @@ pub enum ReplayFile {
 pub enum TestKind {
     /// An agent run.
     Agent,
-}
-
-/// One assistant turn of a script.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ScriptTurn {
-    /// The text of the turn.
-    pub say: Option<String>,
-    /// The tools called in this turn, in order.
-    pub calls: Vec<ScriptCall>,
-    /// The usage reported for this turn. Without it, the run's usage is unknown.
-    pub usage: Option<ScriptUsage>,
-}
-
-/// One tool call of a script.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ScriptCall {
-    /// The tool: `server.tool`, the wire name `server__tool`, or the bare name. It need not exist.
-    pub tool: String,
-    /// The arguments. A string represents arguments that are not valid JSON.
-    #[serde(default)]
-    pub args: Option<Value>,
-    /// The tag of a call made from generated code.
-    #[serde(default)]
-    pub caller: Option<Value>,
-}
-
-/// Token usage of a scripted turn.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ScriptUsage {
-    /// Input tokens.
-    pub input: u64,
-    /// Output tokens.
-    pub output: u64,
 }
 
 /// A quality requirement for the tool descriptions of a server.

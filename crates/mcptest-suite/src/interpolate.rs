@@ -43,7 +43,7 @@ pub(crate) struct Interpolated {
 /// inserted as text. `${name:-default}` has a default; `$${` is a literal `${`, and `$$${price}` a
 /// dollar sign and the price, as in mock manifests.
 ///
-/// In the arguments of a direct tool test and of its fixtures, `${saved.name}` is kept for
+/// In the arguments of a direct test and of its fixtures, `${saved.name}` is kept for
 /// [`crate::template`], and inserted text that looks like such a reference is escaped.
 pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpolated {
     let original = document.without_values();
@@ -67,9 +67,9 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
     }
     for entry in entries.iter_mut().filter(|entry| entry.key != "variables") {
         match &mut entry.value.value {
-            NodeValue::Sequence(tests) if entry.key == "tools" => {
+            NodeValue::Sequence(tests) if DIRECT_TESTS.contains(&entry.key.as_str()) => {
                 for test in tests {
-                    done.interpolate_tool_test(test, &original, scope);
+                    done.interpolate_direct_test(test, &original, scope);
                 }
             }
             NodeValue::Sequence(tests) if ["agents", "tests"].contains(&entry.key.as_str()) => {
@@ -89,8 +89,11 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
 /// The keys of an agent test with calls whose arguments can use saved values.
 const HAS_CALLS: [&str; 3] = ["setup", "after", "teardown"];
 
-/// The keys of a direct tool test that can use saved values.
-const HOLDS_SAVED: [&str; 3] = ["args", "setup", "teardown"];
+/// The sections of direct tests.
+const DIRECT_TESTS: [&str; 3] = ["tools", "resources", "prompts"];
+
+/// The keys of a direct test that can use saved values.
+const HOLDS_SAVED: [&str; 6] = ["args", "uri", "complete", "setup", "trigger", "teardown"];
 
 /// The handling of `${saved.name}`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,7 +114,7 @@ fn entries_of(node: &mut Node) -> Option<&mut Vec<Entry>> {
 }
 
 impl Interpolated {
-    fn interpolate_tool_test(&mut self, test: &mut Node, original: &Document, scope: Scope<'_>) {
+    fn interpolate_direct_test(&mut self, test: &mut Node, original: &Document, scope: Scope<'_>) {
         let NodeValue::Mapping(fields) = &mut test.value else {
             return self.interpolate(test, original, scope, Mode::Expand);
         };
@@ -228,7 +231,7 @@ impl Interpolated {
         }
         let unset = original.error(span, format!("`${{{name}}}` is not set"));
         self.problems.push(if name.starts_with(template::SAVED) {
-            unset.help("saved values can be used in `args`, `setup` and `teardown` of the direct tool test that saves them")
+            unset.help("saved values can be used in `args`, `setup` and `teardown` of the direct test that saves them")
         } else {
             unset.help(format!(
                 "set the environment variable, define it in `variables:` (above its use), or write a default: `${{{name}:-value}}`"

@@ -7,6 +7,10 @@
 
 mod agent_file;
 mod check;
+pub mod client;
+mod client_file;
+pub mod direct;
+mod direct_file;
 pub mod file;
 mod import;
 mod interpolate;
@@ -20,6 +24,7 @@ mod resolved;
 mod schema;
 #[rustfmt::skip]
 mod schema_table;
+mod script_file;
 mod server_file;
 pub mod state;
 mod state_file;
@@ -29,6 +34,7 @@ pub mod template;
 mod tool_file;
 pub mod tool_names;
 mod turn_file;
+pub mod uri_template;
 
 pub use import::ReadFile;
 pub use load::{Loaded, load, load_from, load_text};

@@ -133,7 +133,7 @@ pub(crate) fn load_gathered(
     }
 }
 
-/// The API keys of all providers.
+/// The API keys of all providers, and the secrets of servers with authorization.
 fn keys(parts: &[Part], options: &LoadOptions<'_>) -> Keys {
     let mut keys = Keys::default();
     let built_in = options
@@ -146,6 +146,13 @@ fn keys(parts: &[Part], options: &LoadOptions<'_>) -> Keys {
     let declared = parts.iter().flat_map(|part| part.file.providers.values());
     for variable in declared.filter_map(|provider| provider.api_key_env.as_ref()) {
         keys.read(variable, options.env);
+    }
+    let servers = parts.iter().flat_map(|part| part.file.servers.values());
+    for auth in servers.filter_map(|server| server.auth.as_ref()) {
+        let variables = auth.client_secret_env.iter().chain(&auth.refresh_token_env);
+        for variable in variables {
+            keys.read(variable, options.env);
+        }
     }
     keys
 }

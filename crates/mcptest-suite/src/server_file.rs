@@ -8,7 +8,7 @@ use serde::Deserialize;
 use mcptest_yaml::duration::WrittenDuration;
 use mcptest_yaml::values::{OneOrMany, Scalar};
 
-/// An MCP server: a process that is started (stdio), or an address (streamable HTTP).
+/// An MCP server: a process that is started (stdio), or an address (HTTP).
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerFile {
@@ -29,7 +29,7 @@ pub struct ServerFile {
     pub lifecycle: LifecycleFile,
     /// The sharing of the server process between runs.
     pub isolation: IsolationFile,
-    /// The address of a server over streamable HTTP, instead of `command`, such as
+    /// The address of a server over HTTP, instead of `command`, such as
     /// `http://127.0.0.1:3000/mcp`. Connecting is retried until `startup_timeout`.
     #[schemars(with = "String", length(min = 1))]
     pub url: Option<String>,
@@ -41,6 +41,80 @@ pub struct ServerFile {
     /// output; take it from the environment: `${TOKEN}`.
     #[schemars(with = "String", length(min = 1))]
     pub bearer: Option<String>,
+    /// The transport of a server over HTTP.
+    pub transport: TransportFile,
+    /// Authorization by OAuth for a server over HTTP. Tokens are obtained and refreshed by mcptest.
+    pub auth: Option<AuthFile>,
+}
+
+/// The transport of a server over HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportFile {
+    /// Streamable HTTP; if the server refuses the first message, HTTP+SSE.
+    #[default]
+    Auto,
+    /// Streamable HTTP only.
+    StreamableHttp,
+    /// HTTP+SSE only, the transport of revision 2024-11-05.
+    Sse,
+}
+
+/// Authorization by OAuth. What is not set is discovered from the server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AuthFile {
+    /// The way to a token.
+    #[serde(rename = "type")]
+    pub grant: AuthGrantFile,
+    /// The client's id at the authorization server, or the `https` address of its metadata
+    /// document. Default for `authorization_code`: a client that is registered dynamically.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1))]
+    pub client_id: Option<String>,
+    /// The environment variable that holds the client's secret. The secret itself is never part of
+    /// a suite.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1))]
+    pub client_secret_env: Option<String>,
+    /// A PEM file with the client's private key (RSA, P-256, P-384 or Ed25519), instead of a
+    /// secret. It is relative to the suite file.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1))]
+    pub private_key_file: Option<String>,
+    /// The scopes to request. Default: those that the server asks for.
+    #[serde(default)]
+    pub scopes: Option<OneOrMany>,
+    /// The environment variable that holds the refresh token, for `type: refresh_token`.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1))]
+    pub refresh_token_env: Option<String>,
+    /// The authorization server. A server that names another one is not used. Default: the one that
+    /// the server names.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1))]
+    pub issuer: Option<String>,
+    /// The resource that tokens are for (RFC 8707). Default: the one that the server states.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1))]
+    pub resource: Option<String>,
+    /// The port of the redirect address `http://127.0.0.1:PORT/callback` of a login. Default: any
+    /// free port.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 65535))]
+    pub redirect_port: Option<u16>,
+}
+
+/// The way to a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthGrantFile {
+    /// The client itself is authorized, without a user: for CI.
+    ClientCredentials,
+    /// A user logs in with `mcptest auth login SERVER`.
+    AuthorizationCode,
+    /// A refresh token from the environment.
+    RefreshToken,
 }
 
 /// The way to open a connection.

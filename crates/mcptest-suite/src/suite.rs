@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_agents::Agent;
@@ -14,21 +15,23 @@ use mcptest_gate_api::LoadedGate;
 use mcptest_redact::volatile::Rule;
 use mcptest_trace::expect::Expectation;
 use mcptest_trace::fault::Fault;
-use mcptest_trace::snapshot::Snapshot;
-use mcptest_trace::target::Target;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::user_turn::UserTurn;
 use serde_json::Value;
 
+use crate::client::ClientScript;
+pub use crate::direct::{
+    CancelMoment, CancelOn, Completed, DirectRequest, DirectTest, FixtureCall, KnownEntries,
+    ListKind, MESSAGE_ROOTS, Section, StoredSnapshot, TaskSettings,
+};
 pub use crate::file::{
-    IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall,
-    ScriptTurn, ScriptUsage,
+    AuthGrantFile as AuthGrant, IsolationFile as Isolation, LifecycleFile as Lifecycle,
+    ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage, TransportFile as Transport,
 };
 pub use crate::limits::{Budget, TestBudget};
 use crate::named_tool::NamedTool;
 pub use crate::providers::{ApiFile as Api, DeclaredProvider, Keys};
 use crate::state::StateCalls;
-use crate::template::Args;
 
 /// A suite that can be run or scored.
 #[derive(Debug)]
@@ -87,7 +90,7 @@ impl Suite {
                     names.extend(test.all_servers());
                     names.extend((!test.agents.is_empty()).then_some(BUILTIN_SERVER));
                 }
-                Test::Tool(test) => names.extend(test.called_servers()),
+                Test::Direct(test) => names.extend(test.called_servers()),
                 Test::ToolQuality(test) => names.extend([test.server.as_str()]),
             }
         }
@@ -101,6 +104,23 @@ impl Suite {
         let blocks = test.attack_blocks().len();
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         Self::runs_of_block(test).saturating_mul(blocks)
+    }
+
+    /// The canaries of all runs.
+    #[must_use]
+    pub fn canaries(&self) -> Vec<String> {
+        let mut canaries = Vec::new();
+        for test in self.agent_tests() {
+            for attack in &test.attacks {
+                let runs = match attack.fixed_canary() {
+                    Some(_) => 1,
+                    None => Self::runs_of_block(test),
+                };
+                let runs = (1..=u64::from(runs)).take(MAX_CANARIES);
+                canaries.extend(runs.map(|run| attack.canary(&test.name, run)));
+            }
+        }
+        canaries
     }
 
     /// The number of runs of a test with each model and with the same attacks.
@@ -118,7 +138,7 @@ impl Suite {
     pub fn agent_tests(&self) -> impl Iterator<Item = &AgentTest> {
         self.tests.iter().filter_map(|test| match test {
             Test::Agent(test) => Some(test.as_ref()),
-            Test::Tool(_) | Test::ToolQuality(_) => None,
+            Test::Direct(_) | Test::ToolQuality(_) => None,
         })
     }
 }
@@ -161,13 +181,57 @@ impl Server {
     }
 }
 
-/// A server over streamable HTTP.
-#[derive(Clone)]
+/// A server over HTTP.
+#[derive(Clone, Default)]
 pub struct HttpAddress {
     /// Its address.
     pub url: String,
     /// Headers for every request.
     pub headers: Vec<(String, String)>,
+    /// Its transport.
+    pub transport: Transport,
+    /// Its authorization by OAuth.
+    pub auth: Option<Box<ServerAuth>>,
+}
+
+/// Authorization by OAuth. What is absent is discovered.
+#[derive(Debug, Clone)]
+pub struct ServerAuth {
+    /// The way to a token.
+    pub grant: AuthGrant,
+    /// The client's id, or the address of its metadata document.
+    pub client_id: Option<String>,
+    /// The client's secret.
+    pub client_secret: Option<EnvSecret>,
+    /// The file with the client's private key.
+    pub private_key_file: Option<PathBuf>,
+    /// The scopes to request.
+    pub scopes: Vec<String>,
+    /// The refresh token.
+    pub refresh_token: Option<EnvSecret>,
+    /// The authorization server.
+    pub issuer: Option<String>,
+    /// The resource that tokens are for.
+    pub resource: Option<String>,
+    /// The port of the redirect address.
+    pub redirect_port: Option<u16>,
+}
+
+/// A secret of the environment, read when the suite is loaded.
+#[derive(Clone)]
+pub struct EnvSecret {
+    /// The name of the variable.
+    pub variable: String,
+    /// Its value; absent if it is not set.
+    pub value: Option<String>,
+}
+
+impl std::fmt::Debug for EnvSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EnvSecret")
+            .field("variable", &self.variable)
+            .finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for HttpAddress {
@@ -176,6 +240,8 @@ impl std::fmt::Debug for HttpAddress {
         let names: Vec<&String> = self.headers.iter().map(|(name, _)| name).collect();
         f.debug_struct("HttpAddress")
             .field("headers", &names)
+            .field("transport", &self.transport)
+            .field("auth", &self.auth)
             .finish_non_exhaustive()
     }
 }
@@ -185,8 +251,8 @@ impl std::fmt::Debug for HttpAddress {
 pub enum Test {
     /// An agent, run once or several times per model.
     Agent(Box<AgentTest>),
-    /// A direct tool call.
-    Tool(Box<ToolTest>),
+    /// One request to one server, without a model.
+    Direct(Box<DirectTest>),
     /// A quality requirement for the tool descriptions of a server.
     ToolQuality(ToolQualityTest),
 }
@@ -197,7 +263,7 @@ impl Test {
     pub fn name(&self) -> &str {
         match self {
             Self::Agent(test) => &test.name,
-            Self::Tool(test) => &test.name,
+            Self::Direct(test) => &test.name,
             Self::ToolQuality(test) => &test.name,
         }
     }
@@ -207,7 +273,7 @@ impl Test {
     pub fn tags(&self) -> &[String] {
         match self {
             Self::Agent(test) => &test.tags,
-            Self::Tool(test) => &test.tags,
+            Self::Direct(test) => &test.tags,
             Self::ToolQuality(test) => &test.tags,
         }
     }
@@ -281,6 +347,8 @@ pub struct AgentTest {
     pub tool_names: Vec<NamedTool>,
     /// The script for `builtin/scripted`.
     pub script: Vec<Vec<ScriptTurn>>,
+    /// The client's side of its connections, if it is asked something or listens.
+    pub client: Option<Arc<ClientScript>>,
     /// The faults that are injected in every run.
     pub faults: Vec<Fault>,
     /// The attacks that are injected.
@@ -299,6 +367,9 @@ pub struct AgentTest {
     /// Tags.
     pub tags: Vec<String>,
 }
+
+/// The number of runs of a test whose canaries are known before they are made.
+const MAX_CANARIES: usize = 10_000;
 
 /// The way in which the runs of a test have its attacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -352,11 +423,12 @@ impl AgentTest {
         })
     }
 
-    /// The isolation of its sessions. A test with calls around its runs has sessions of its own in
-    /// every run, so that concurrent runs do not see each other's state.
+    /// The isolation of its sessions. A test with calls around its runs, or with a client of its
+    /// own, has sessions of its own in every run, so that concurrent runs do not see each other's
+    /// state and messages.
     #[must_use]
     pub fn isolation(&self) -> Option<Isolation> {
-        (!self.state.is_empty()).then_some(Isolation::Run)
+        (!self.state.is_empty() || self.client.is_some()).then_some(Isolation::Run)
     }
 
     /// The servers that its runs use, each once: those that are offered, and those of the calls
@@ -387,84 +459,6 @@ pub(crate) fn user_text<'a>(prompt: &'a str, turns: &[UserTurn]) -> Cow<'a, str>
         text.push_str(&turn.say);
     }
     text
-}
-
-/// A direct tool test.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct ToolTest {
-    /// The name.
-    pub name: String,
-    /// The server.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// The arguments.
-    pub args: Args,
-    /// Assertions over `result` and `error`.
-    pub expect: Vec<Expectation>,
-    /// The maximum duration of the call.
-    pub max_duration: Option<Duration>,
-    /// The maximum number of tokens of the result.
-    pub max_response_tokens: Option<u64>,
-    /// The stored result that it is compared with.
-    pub snapshot: Option<StoredSnapshot>,
-    /// Calls before the test.
-    pub setup: Vec<FixtureCall>,
-    /// Calls after the test.
-    pub teardown: Vec<FixtureCall>,
-    /// Values of the result to save, by name.
-    pub save: Vec<(String, Target)>,
-    /// The timeout for the call, if the test has its own.
-    pub timeout: Option<Duration>,
-    /// The sharing of the process, if the test sets it.
-    pub isolation: Option<Isolation>,
-    /// True if no other test may use its servers meanwhile.
-    pub serial: bool,
-    /// Tags.
-    pub tags: Vec<String>,
-}
-
-impl ToolTest {
-    /// The servers that it uses, each once.
-    #[must_use]
-    pub fn servers(&self) -> BTreeSet<&str> {
-        self.called_servers().collect()
-    }
-
-    /// The server of each of its calls.
-    pub fn called_servers(&self) -> impl Iterator<Item = &str> {
-        let fixtures = self.setup.iter().chain(&self.teardown);
-        fixtures
-            .map(|call| call.server.as_str())
-            .chain([self.server.as_str()])
-    }
-}
-
-/// A snapshot and its file.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct StoredSnapshot {
-    /// The parts of the result that are stored.
-    pub snapshot: Snapshot,
-    /// The file.
-    pub file: PathBuf,
-}
-
-/// A call that prepares a test or cleans up after it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct FixtureCall {
-    /// The server.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// The arguments.
-    pub args: Args,
-    /// Values of the result to save, by name.
-    pub save: Vec<(String, Target)>,
-    /// The timeout for the call, if it has its own.
-    pub timeout: Option<Duration>,
 }
 
 /// A quality requirement for the tool descriptions of a server.

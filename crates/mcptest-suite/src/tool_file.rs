@@ -1,4 +1,4 @@
-//! Direct tool tests as written: the entries of `tools:`.
+//! The parts of direct tests as written: fixture calls, expectations, snapshots.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,57 +9,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value};
 
-use crate::server_file::IsolationFile;
 use mcptest_yaml::duration::WrittenDuration;
-
-/// A direct tool call and what is expected of its result.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolTestFile {
-    /// The name, as shown in reports.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// A description for readers.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// The server.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// The arguments. `${saved.name}` is a value that `setup` saved.
-    #[serde(default)]
-    pub args: Option<Map<String, Value>>,
-    /// Assertions over `result` and `error`. Default: no error.
-    #[serde(default)]
-    pub expect: ToolExpect,
-    /// Compare the result with a stored snapshot. Default: `false`.
-    #[serde(default)]
-    pub snapshot: SnapshotFile,
-    /// Calls before the test, in order. If one fails, the test has the verdict `error` and its call
-    /// is not made.
-    #[serde(default)]
-    pub setup: Vec<FixtureCallFile>,
-    /// Calls after the test, in order, whatever its outcome.
-    #[serde(default)]
-    pub teardown: Vec<FixtureCallFile>,
-    /// Values of the result for `teardown`: a name and a target, such as
-    /// `id: result.structuredContent.id`.
-    #[serde(default)]
-    pub save: BTreeMap<String, String>,
-    /// The timeout for the call. Default: the server's.
-    #[serde(default)]
-    pub timeout: Option<WrittenDuration>,
-    /// The sharing of the server process. Default: the server's `isolation`.
-    #[serde(default)]
-    pub isolation: Option<IsolationFile>,
-    /// Run the test while no other test uses its servers. Default: `true` with `setup`, `teardown`
-    /// or `max_duration_ms`, else `false`.
-    #[serde(default)]
-    pub serial: Option<bool>,
-    /// Tags for selecting tests.
-    #[serde(default)]
-    pub tags: Vec<String>,
-}
 
 /// A call that prepares a test or cleans up after it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,7 +32,7 @@ pub struct FixtureCallFile {
     pub timeout: Option<WrittenDuration>,
 }
 
-/// The `expect:` of a direct tool test: a list, or a list with limits.
+/// The `expect:` of a direct test: a list, or a list with limits.
 #[derive(Debug, Default)]
 pub struct ToolExpect {
     /// The assertions.
@@ -99,7 +49,7 @@ pub struct ToolExpect {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ToolExpectFields {
-    /// Assertions over `result` and `error`.
+    /// Assertions over `result` and `error`, and over what the server sent by itself.
     assertions: Vec<WrittenExpectation>,
     /// The maximum duration of the call in milliseconds.
     max_duration_ms: Option<u64>,
@@ -145,7 +95,7 @@ impl JsonSchema for ToolExpect {
     }
 }
 
-/// The `snapshot:` of a direct tool test: true, false, or the parts to store.
+/// The `snapshot:` of a direct test: true, false, or the parts to store.
 #[derive(Debug, Default)]
 pub struct SnapshotFile(pub Option<SnapshotFields>);
 

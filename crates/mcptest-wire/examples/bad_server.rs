@@ -123,6 +123,13 @@ fn serve(mode: &str) -> ExitCode {
             }
             "initialize" => match mode {
                 "silent" => {}
+                "asks-early" => {
+                    send(
+                        &json!({"jsonrpc": "2.0", "id": "e1", "method": "sampling/createMessage"}),
+                    );
+                    send(&json!({"jsonrpc": "2.0", "id": "e2", "method": "no/such/method"}));
+                    reply(&id, handshake("2025-11-25"));
+                }
                 "slow-stateless" => refuse(&id, -32022, "this connection serves 2026-07-28"),
                 "unknown-revision" => {
                     reply(
@@ -195,6 +202,14 @@ fn serve(mode: &str) -> ExitCode {
                 let name = message["params"]["name"].as_str().unwrap_or_default();
                 if name == "slow" {
                     late = Some(id);
+                } else if name == "floods" {
+                    for number in 0..10_000 {
+                        let id = format!("f{number}");
+                        send(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
+                    }
+                } else if name == "asks-after" {
+                    reply(&id, json!({"content": []}));
+                    send(&json!({"jsonrpc": "2.0", "id": "a1", "method": "roots/list"}));
                 } else if name == "asks" {
                     send(&json!({"jsonrpc": "2.0", "id": "p1", "method": "ping"}));
                     send(&json!({"jsonrpc": "2.0", "id": 2, "method": "roots/list"}));

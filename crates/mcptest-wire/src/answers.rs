@@ -4,8 +4,10 @@
 //! `input_required` and the call is repeated with the answers. Both ask the same questions, so both
 //! are answered here. Nothing is offered by default: a server must not get an invented answer.
 
+use mcptest_protocol::Revision;
 use serde_json::{Map, Value, json};
 
+use crate::handler::{Answering, ClientHandler};
 use crate::jsonrpc::RpcError;
 
 /// The error code for a method that is not offered.
@@ -37,7 +39,7 @@ pub enum Elicitation {
 impl Answers {
     /// The capabilities that a client with these answers advertises.
     #[must_use]
-    pub fn capabilities(&self) -> Value {
+    pub fn declared(&self) -> Value {
         let mut capabilities = Map::new();
         if self.roots.is_some() {
             capabilities.insert("roots".to_owned(), json!({}));
@@ -52,9 +54,8 @@ impl Answers {
     }
 
     /// The answer to a request, or an error if it is not offered.
-    pub(crate) fn answer(&self, method: &str, params: Option<&Value>) -> Result<Value, RpcError> {
+    fn answer(&self, method: &str, params: Option<&Value>) -> Result<Value, RpcError> {
         let answer = match method {
-            "ping" => Some(json!({})),
             "roots/list" => self.roots.as_ref().map(|roots| {
                 let roots: Vec<Value> = roots.iter().map(|uri| json!({"uri": uri})).collect();
                 json!({"roots": roots})
@@ -70,36 +71,36 @@ impl Answers {
             }),
             _ => None,
         };
-        answer.ok_or_else(|| RpcError {
-            code: METHOD_NOT_FOUND,
-            message: format!("the client does not offer {method}"),
-            data: None,
-        })
+        answer.ok_or_else(|| not_offered(method))
+    }
+}
+
+impl ClientHandler for Answers {
+    fn capabilities(&self, _: Revision) -> Value {
+        self.declared()
     }
 
-    /// The answers to all questions of an `input_required` result, by the names of the questions,
-    /// or the reason why one cannot be answered.
-    pub(crate) fn answer_all(&self, questions: &Value) -> Result<Value, String> {
-        let Some(questions) = questions.as_object() else {
-            return Err("`inputRequests` is not an object".to_owned());
-        };
-        let mut answers = Map::new();
-        for (name, question) in questions {
-            let method = question
-                .get("method")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            let answer = self
-                .answer(method, question.get("params"))
-                .map_err(|error| error.message)?;
-            answers.insert(name.clone(), answer);
-        }
-        Ok(Value::Object(answers))
+    fn asked(&self, method: &str, params: Option<&Value>) -> Answering {
+        Answering::Now(self.answer(method, params))
+    }
+
+    fn notified(&self, _: &str, _: Option<&Value>) {}
+}
+
+/// The error for a request that the client does not offer.
+#[must_use]
+pub fn not_offered(method: &str) -> RpcError {
+    RpcError {
+        code: METHOD_NOT_FOUND,
+        message: format!("the client does not offer {method}"),
+        data: None,
     }
 }
 
 impl Elicitation {
-    fn respond(self, params: Option<&Value>) -> Value {
+    /// The answer to `elicitation/create` with these parameters.
+    #[must_use]
+    pub fn respond(self, params: Option<&Value>) -> Value {
         // Only forms are offered: there is nobody to visit a URL.
         let is_form = params
             .and_then(|params| params.get("mode")?.as_str())
@@ -199,8 +200,7 @@ mod tests {
     #[test]
     fn nothing_is_offered_by_default() {
         let none = Answers::default();
-        assert_eq!(none.capabilities(), json!({}));
-        assert_eq!(none.answer("ping", None).ok(), Some(json!({})));
+        assert_eq!(none.declared(), json!({}));
         for method in [
             "roots/list",
             "elicitation/create",
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(refused.code, METHOD_NOT_FOUND);
         }
         assert_eq!(
-            all().capabilities(),
+            all().declared(),
             json!({"roots": {}, "elicitation": {}, "sampling": {}})
         );
     }
@@ -256,22 +256,5 @@ mod tests {
         assert_eq!(simplest(&field).as_str().map(str::len), Some(10_000));
         assert_eq!(filled_in(Some(&json!({"properties": 3}))), json!({}));
         assert_eq!(filled_in(None), json!({}));
-    }
-
-    #[test]
-    fn either_all_questions_are_answered_or_none() {
-        let questions = json!({
-            "a": {"method": "roots/list"},
-            "b": {"method": "sampling/createMessage", "params": {}},
-        });
-        let answers = all().answer_all(&questions).expect("answered");
-        assert_eq!(answers["a"], json!({"roots": [{"uri": "file:///work"}]}));
-        assert_eq!(answers["b"]["content"]["text"], "Hello.");
-        let unknown = json!({"a": {"method": "roots/list"}, "b": {"method": "tools/call"}});
-        assert_eq!(
-            all().answer_all(&unknown).expect_err("refused"),
-            "the client does not offer tools/call"
-        );
-        assert!(all().answer_all(&json!([])).is_err());
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -12,13 +14,11 @@ use crate::connection::{Call, Connection};
 use crate::error::{WireError, WireErrorKind};
 use crate::handshake::{self, show_error};
 use crate::http::{Endpoint, HttpServer};
-use crate::jsonrpc::{CallOutcome, Params, Response};
+use crate::jsonrpc::{CallOutcome, Params, Response, RpcError};
 use crate::options::{ConnectOptions, ServerInfo};
 use crate::process::ServerCommand;
 use crate::state::ServerMessage;
 use crate::time::{Grace, after};
-use mcptest_protocol::malformed_tool_result;
-
 use crate::violation::{Violation, ViolationKind};
 use mcptest_http::text::quote;
 
@@ -34,6 +34,20 @@ struct Inner {
     connection: Connection,
     info: ServerInfo,
     options: ConnectOptions,
+    /// The number of progress tokens so far.
+    progress_tokens: AtomicU64,
+}
+
+/// All pages of a list.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The items, each exactly as sent.
+    pub items: Vec<Value>,
+    /// The number of pages.
+    pub pages: usize,
+    /// The part of the time that was spent on a credential.
+    pub credential_wait: Duration,
 }
 
 impl Client {
@@ -52,6 +66,7 @@ impl Client {
                 connection,
                 info,
                 options: options.clone(),
+                progress_tokens: AtomicU64::new(0),
             }),
         })
     }
@@ -72,6 +87,7 @@ impl Client {
                 connection,
                 info,
                 options: options.clone(),
+                progress_tokens: AtomicU64::new(0),
             }),
         })
     }
@@ -82,6 +98,36 @@ impl Client {
 
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
         self.inner.connection.endpoint()
+    }
+
+    /// A token that no other request of this connection has.
+    pub(crate) fn next_progress_token(&self) -> String {
+        let number = self.inner.progress_tokens.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("progress-{number}")
+    }
+
+    /// The number of messages that the server has sent by itself, to wait for the next one.
+    #[must_use]
+    pub fn arrivals(&self) -> watch::Receiver<u64> {
+        self.inner.connection.state().arrivals()
+    }
+
+    /// Waits until messages of the server can arrive outside of requests. Only a connection over
+    /// HTTP takes a moment for it: it opens a stream of its own, which a server may refuse.
+    pub async fn wait_until_listening(&self) {
+        if let Some(endpoint) = self
+            .endpoint()
+            .filter(|_| !self.inner.info.revision.is_stateless())
+        {
+            let limit = self.inner.options.call_timeout;
+            let _ = tokio::time::timeout(limit, endpoint.listening().cancelled()).await;
+        }
+    }
+
+    /// Returns true if the server is reached over HTTP.
+    #[must_use]
+    pub fn is_over_http(&self) -> bool {
+        self.endpoint().is_some()
     }
 
     /// The name given at connect time.
@@ -112,6 +158,17 @@ impl Client {
             }
         }
         Ok(tools)
+    }
+
+    /// All pages of a list that the server may refuse, such as `resources/list` with the key
+    /// `resources`. An error of the server is an outcome.
+    pub async fn list_pages(
+        &self,
+        method: &str,
+        key: &str,
+    ) -> Result<Result<Listing, RpcError>, WireError> {
+        let action = format!("listing {key} ({method})");
+        self.try_list(method, key, &action).await
     }
 
     /// All resources, each exactly as sent, over all pages.
@@ -261,18 +318,35 @@ impl Client {
         Value::Object(params)
     }
 
-    /// Follows `nextCursor` and collects the items under `key`. All pages together have the bounds
-    /// of one start: its time, and [`crate::WireLimits::max_list_bytes`].
+    /// Follows `nextCursor` and collects the items under `key`.
     async fn list(&self, method: &str, key: &str) -> Result<Vec<Value>, WireError> {
-        let limits = &self.inner.options.limits;
         let action = format!("listing {key} ({method})");
-        let fail = |detail: String| self.protocol_error(&action, detail);
+        match self.try_list(method, key, &action).await? {
+            Ok(listing) => Ok(listing.items),
+            Err(error) => {
+                let error = show_error(&error);
+                Err(self.protocol_error(&action, format!("the server answered with {error}")))
+            }
+        }
+    }
+
+    /// Like [`Self::list`], with an error of the server as outcome. All pages together have the
+    /// bounds of one start: its time, and [`crate::WireLimits::max_list_bytes`].
+    async fn try_list(
+        &self,
+        method: &str,
+        key: &str,
+        action: &str,
+    ) -> Result<Result<Listing, RpcError>, WireError> {
+        let limits = &self.inner.options.limits;
+        let fail = |detail: String| self.protocol_error(action, detail);
         let mut items = Vec::new();
         let mut bytes = 0;
         let mut cursors: Vec<String> = Vec::new();
         let mut known: HashSet<String> = HashSet::new();
         let options = &self.inner.options;
-        let deadline = after(options.connect_timeout.max(options.call_timeout));
+        let mut deadline = after(options.connect_timeout.max(options.call_timeout));
+        let mut credential_wait = Duration::ZERO;
         loop {
             let params = cursors.last().map(|cursor| json!({ "cursor": cursor }));
             let remaining = deadline.saturating_duration_since(Instant::now());
@@ -282,7 +356,7 @@ impl Client {
                     params.into(),
                     remaining.min(options.call_timeout),
                     None,
-                    &action,
+                    action,
                 )
                 .await
                 .map_err(|error| match cursors.len() {
@@ -292,6 +366,8 @@ impl Client {
                         pages + 1
                     )),
                 })?;
+            deadline += response.credential_wait;
+            credential_wait += response.credential_wait;
             bytes += response.raw.len();
             if bytes > limits.max_list_bytes {
                 let max = limits.max_list_bytes >> 20;
@@ -299,12 +375,9 @@ impl Client {
             }
             let mut page = match response.outcome {
                 CallOutcome::Result(result) => result,
-                CallOutcome::Error(error) => {
-                    let error = show_error(&error);
-                    return Err(fail(format!("the server answered with {error}")));
-                }
+                CallOutcome::Error(error) => return Ok(Err(error)),
             };
-            self.check_result_type(&page, &action)?;
+            self.check_result_type(&page, action)?;
             match page.get_mut(key).map(Value::take) {
                 Some(Value::Array(more)) => items.extend(more),
                 _ => {
@@ -320,12 +393,17 @@ impl Client {
                     limits.max_items
                 )));
             }
+            let listing = |items| Listing {
+                items,
+                pages: cursors.len() + 1,
+                credential_wait,
+            };
             let cursor = match page.get_mut("nextCursor").map(Value::take) {
-                None | Some(Value::Null) => return Ok(items),
+                None | Some(Value::Null) => return Ok(Ok(listing(items))),
                 Some(Value::String(cursor)) if cursor.is_empty() => {
                     // Meant as "no more"; following it would restart the list.
                     self.record_malformed("nextCursor is an empty string", method);
-                    return Ok(items);
+                    return Ok(Ok(listing(items)));
                 }
                 Some(Value::String(cursor)) => cursor,
                 Some(other) => {
@@ -376,17 +454,27 @@ impl Client {
         }
     }
 
-    /// Checks the form of a tool result. A malformed one is not an answer that a test or an agent
-    /// could be judged by.
-    pub(crate) fn check_tool_result(&self, result: &Value, action: &str) -> Result<(), WireError> {
-        let Some(problem) = malformed_tool_result(result) else {
+    /// Checks the form of a result. A malformed one is not an answer that a test or an agent could
+    /// be judged by.
+    pub(crate) fn check_form(
+        &self,
+        malformed: fn(&Value) -> Option<String>,
+        result: &Value,
+        action: &str,
+    ) -> Result<(), WireError> {
+        let Some(problem) = malformed(result) else {
             return Ok(());
+        };
+        let what = if action.starts_with("calling tool") {
+            "tool result"
+        } else {
+            "result"
         };
         let shown = quote(&result.to_string(), 300);
         self.record_malformed(&problem, &shown);
         Err(self.protocol_error(
             action,
-            format!("the tool result is malformed: {problem}: {shown}"),
+            format!("the {what} is malformed: {problem}: {shown}"),
         ))
     }
 
@@ -396,6 +484,10 @@ impl Client {
             detail,
             text,
         );
+    }
+
+    pub(crate) fn failure(&self, kind: WireErrorKind, action: &str, detail: String) -> WireError {
+        self.inner.connection.failure(kind, action, detail)
     }
 
     pub(crate) fn protocol_error(&self, action: &str, detail: String) -> WireError {

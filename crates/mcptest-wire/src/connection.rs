@@ -29,6 +29,9 @@ const QUEUE_LEN: usize = 256;
 /// After a damaged reply: time for a good one to follow.
 const DAMAGED_REPLY_GRACE: Duration = Duration::from_millis(500);
 
+/// The pause between checks of a call whose credential takes longer than its timeout.
+const CREDENTIAL_CHECK: Duration = Duration::from_millis(100);
+
 /// Violations shown in a timeout message.
 const SHOWN_VIOLATIONS: usize = 3;
 
@@ -196,6 +199,7 @@ impl Connection {
 
     async fn exchange(&self, call: Call<'_>) -> Result<Response, WireError> {
         let action = call.action;
+        let began = Instant::now();
         let mut deadline = after(call.timeout);
         let (mut pending, mut events, outgoing, mark) = {
             let mut state = self.state();
@@ -230,11 +234,20 @@ impl Connection {
         tokio::pin!(cancelled);
         let mut queued = false;
         let mut damage: Option<String> = None;
+        let mut waited = Duration::ZERO;
         loop {
             tokio::select! {
                 biased;
                 event = events.recv() => match event {
-                    Some(PendingEvent::Reply(response)) => return Ok(response),
+                    Some(PendingEvent::Reply(mut response)) => {
+                        response.credential_wait = waited;
+                        return Ok(response);
+                    }
+                    Some(PendingEvent::Waited(time)) => {
+                        waited += time;
+                        let own = began.elapsed().saturating_sub(waited);
+                        deadline = after(call.timeout.saturating_sub(own));
+                    }
                     Some(PendingEvent::Damaged(detail)) => {
                         deadline = deadline.min(Instant::now() + DAMAGED_REPLY_GRACE);
                         damage = Some(detail);
@@ -257,6 +270,11 @@ impl Connection {
                     return Err(self.failure(WireErrorKind::Cancelled, action, detail));
                 }
                 () = sleep_until(deadline) => {
+                    // Credentials have a timeout of their own; then the call continues or fails.
+                    if self.state().waits_for_credential(pending.id) {
+                        deadline = after(CREDENTIAL_CHECK);
+                        continue;
+                    }
                     if let Some(detail) = damage {
                         pending.notify_cancelled = false;
                         return Err(self.failure(WireErrorKind::Protocol, action, detail));
@@ -314,7 +332,7 @@ impl Connection {
             // First, so that the exit that we cause does not count as a crash.
             let mut state = self.state();
             state.close(Closed::by_us());
-            state.outgoing = None;
+            state.end_sending();
         }
         let writer = self
             .writer
@@ -373,7 +391,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         // Lets the writer task end; `ProcessTree` kills the processes.
-        self.state().outgoing = None;
+        self.state().end_sending();
     }
 }
 

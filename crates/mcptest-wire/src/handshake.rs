@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::connection::{Call, Connection};
 use crate::error::{WireError, WireErrorKind};
-use crate::http::HttpServer;
+use crate::http::{Endpoint, HttpServer, HttpTransport};
 use crate::jsonrpc::{CallOutcome, Params, RpcError};
 use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
 use crate::process::ServerCommand;
@@ -63,16 +63,26 @@ pub(crate) async fn open_http(
     let opening = Opening::new(options);
     let connection = Connection::open_http(name, server, options)?;
     if let Some(endpoint) = connection.endpoint() {
-        let ready = endpoint.wait_until_ready(opening.remaining()).await;
+        let ready = endpoint
+            .wait_until_ready(opening.remaining(&connection))
+            .await;
         if let Err((kind, detail)) = ready {
             let error = connection.failure(kind, "connecting", detail);
             return opening.finish(connection, Err(error)).await;
         }
     }
-    let opened = match options.lifecycle {
-        Lifecycle::Initialize => opening.initialize(&connection).await,
-        Lifecycle::Discover => opening.discover(&connection).await,
-        Lifecycle::Auto => opening.probe(&connection).await,
+    let opened = match (server.transport, options.lifecycle) {
+        (HttpTransport::Sse, _) => opening.initialize_over_sse(&connection).await,
+        (_, Lifecycle::Initialize) => opening.initialize(&connection).await,
+        (_, Lifecycle::Discover) => opening.discover(&connection).await,
+        (_, Lifecycle::Auto) => opening.probe(&connection).await,
+    };
+    let opened = match opened {
+        Err(error) if opening.may_be_legacy(&connection) => {
+            let other = opening.initialize_over_sse(&connection).await;
+            other.map_err(|reason| opening.neither(&connection, error, &reason))
+        }
+        opened => opened,
     };
     opening.finish(connection, opened).await
 }
@@ -159,7 +169,10 @@ impl<'a> Opening<'a> {
             // A slow server handles the probe before `initialize`, and may then refuse `initialize`
             // because it is stateless. Now that it answers, the probe is repeated.
             Err(refusal) if unanswered && refusal.kind == WireErrorKind::Protocol => {
-                match self.ask_discover(connection, self.remaining()).await {
+                match self
+                    .ask_discover(connection, self.remaining(connection))
+                    .await
+                {
                     Ok(CallOutcome::Result(result)) if is_stateless(&result) => {
                         Ok(discovered(connection, result))
                     }
@@ -232,12 +245,47 @@ impl<'a> Opening<'a> {
         second.finish(connection, opened).await
     }
 
+    /// Returns true if a server over HTTP refused `initialize` like one of the older transport.
+    fn may_be_legacy(&self, connection: &Connection) -> bool {
+        self.options.lifecycle != Lifecycle::Discover
+            && connection.endpoint().is_some_and(Endpoint::may_be_legacy)
+    }
+
+    /// The error for a server that has neither transport. Where it requires authorization for the
+    /// older one, that is the reason.
+    fn neither(
+        &self,
+        connection: &Connection,
+        error: WireError,
+        over_sse: &WireError,
+    ) -> WireError {
+        if over_sse.kind == WireErrorKind::Auth || endpoint_is_legacy(connection) {
+            return over_sse.clone();
+        }
+        error.note(&format!(
+            "it has no HTTP+SSE transport either: {}",
+            over_sse.detail
+        ))
+    }
+
+    /// Connects over HTTP+SSE, which has only `initialize`.
+    async fn initialize_over_sse(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
+        const ACTION: &str = "connecting (HTTP+SSE)";
+        if let Some(endpoint) = connection.endpoint() {
+            let opened = endpoint.open_legacy(self.remaining(connection)).await;
+            opened.map_err(|(kind, detail)| connection.failure(kind, ACTION, detail))?;
+        }
+        let mut info = self.initialize(connection).await?;
+        info.legacy_sse = true;
+        Ok(info)
+    }
+
     /// Connects by `server/discover` only.
     async fn discover(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         const ACTION: &str = "connecting (server/discover)";
         let fail = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
         match self
-            .ask_discover_twice(connection, self.remaining())
+            .ask_discover_twice(connection, self.remaining(connection))
             .await?
         {
             CallOutcome::Result(result) => {
@@ -370,10 +418,10 @@ impl<'a> Opening<'a> {
             method: "initialize",
             params: Params::Value(json!({
                 "protocolVersion": offer.as_str(),
-                "capabilities": self.options.answers.capabilities(),
+                "capabilities": self.options.handler.capabilities(offer),
                 "clientInfo": client_info(self.options),
             })),
-            timeout: self.remaining(),
+            timeout: self.remaining(connection),
             cancel: None,
             notify_cancelled: false,
             action: "connecting (initialize)",
@@ -381,9 +429,16 @@ impl<'a> Opening<'a> {
         connection.request(call).await.map(|reply| reply.outcome)
     }
 
-    fn remaining(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+    /// The time that is left. Obtaining credentials does not count.
+    fn remaining(&self, connection: &Connection) -> Duration {
+        let deadline = self.deadline + connection.state().credential_wait;
+        deadline.saturating_duration_since(Instant::now())
     }
+}
+
+fn endpoint_is_legacy(connection: &Connection) -> bool {
+    let endpoint = connection.endpoint();
+    endpoint.is_some_and(|endpoint| endpoint.legacy_path().is_some())
 }
 
 fn discovered(connection: &Connection, result: Value) -> ServerInfo {
@@ -426,6 +481,7 @@ fn server_info(
             .map(str::to_owned),
         restarted_after_probe: false,
         probe_unanswered: false,
+        legacy_sse: false,
     }
 }
 
@@ -436,7 +492,7 @@ pub(crate) fn request_meta(options: &ConnectOptions, revision: Revision) -> Map<
     request_meta.insert(meta::CLIENT_INFO.to_owned(), client_info(options));
     request_meta.insert(
         meta::CLIENT_CAPABILITIES.to_owned(),
-        options.answers.capabilities(),
+        options.handler.capabilities(revision),
     );
     request_meta
 }

@@ -4,6 +4,8 @@
 //! In contrast to stdio, a call can fail early: a response that has ended contains no more replies.
 
 pub(crate) mod headers;
+pub(crate) mod legacy;
+mod request;
 mod response;
 mod stream;
 
@@ -11,30 +13,30 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
-use mcptest_http::body::{content_type, describe_status, error_chain, read_excerpt};
+use hyper::body::Bytes;
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
+use mcptest_http::body::{content_type, describe_status, read_excerpt};
+use mcptest_http::credentials::{CredentialError, Credentials};
 use mcptest_http::secrets::{self, mask};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
-use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
+use mcptest_http::{Address, Pool, header_map, without_query};
 use mcptest_protocol::{AnnotationError, Revision, ToolHeaders};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use self::headers::{Header, Outline, PROTOCOL_VERSION, SESSION_ID};
+use self::legacy::LegacyStream;
+use self::request::Request;
 use crate::error::{WireError, WireErrorKind};
 use crate::limits::WireLimits;
 use crate::state::{Closed, Outgoing};
 use crate::tasks::Shared;
 use crate::time::show_duration;
 use crate::violation::ViolationKind;
-
-/// Redirects followed on the same host.
-const MAX_REDIRECTS: usize = 3;
 
 /// The number of free connections kept.
 const MAX_FREE: usize = 16;
@@ -48,13 +50,29 @@ const AFTER_REPLY_WAIT: Duration = Duration::from_millis(250);
 /// Time for ending the session.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
 
-/// A server over streamable HTTP.
-#[derive(Clone, PartialEq, Eq, Default)]
+/// The transport of a server over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpTransport {
+    /// Streamable HTTP; if the server refuses its first message, HTTP+SSE.
+    #[default]
+    Auto,
+    /// Streamable HTTP only.
+    Streamable,
+    /// HTTP+SSE only, the transport of revision 2024-11-05.
+    Sse,
+}
+
+/// A server over HTTP.
+#[derive(Clone, Default)]
 pub struct HttpServer {
     /// The URL, such as `http://127.0.0.1:3000/mcp`.
     pub url: String,
     /// Headers sent with every request. Values that look like credentials do not appear in errors.
     pub headers: Vec<(String, String)>,
+    /// The transport.
+    pub transport: HttpTransport,
+    /// The source of credentials, for a server that requires authorization.
+    pub credentials: Option<Arc<dyn Credentials>>,
 }
 
 impl fmt::Debug for HttpServer {
@@ -63,6 +81,8 @@ impl fmt::Debug for HttpServer {
         f.debug_struct("HttpServer")
             .field("url", &without_query(&self.url))
             .field("headers", &names)
+            .field("transport", &self.transport)
+            .field("credentials", &self.credentials)
             .finish()
     }
 }
@@ -88,6 +108,12 @@ impl ExchangeError {
     }
 }
 
+impl From<CredentialError> for ExchangeError {
+    fn from(error: CredentialError) -> Self {
+        Self::new(WireErrorKind::Auth, error.0)
+    }
+}
+
 /// The facts that the exchanges have established.
 #[derive(Debug, Default)]
 struct Negotiated {
@@ -96,6 +122,8 @@ struct Negotiated {
     tool_headers: ToolHeaders,
     /// The `initialize` request that opened the session, to open another one.
     initialize: Option<Bytes>,
+    /// The status with which the last `initialize` was refused.
+    refused: Option<StatusCode>,
 }
 
 /// The server's end of a connection over HTTP.
@@ -105,9 +133,15 @@ pub(crate) struct Endpoint {
     path: String,
     headers: HeaderMap,
     secrets: Vec<String>,
+    credentials: Option<Arc<dyn Credentials>>,
+    transport: HttpTransport,
+    /// Set once the server has opened an event stream of HTTP+SSE.
+    legacy: Mutex<Option<LegacyStream>>,
     negotiated: Mutex<Negotiated>,
     /// Held while a session is opened again: calls that lost the same one wait for the new one.
     renewal: tokio::sync::Mutex<()>,
+    /// Cancelled once the stream for the server's own messages is open or was refused.
+    listening: CancellationToken,
     max_bytes: usize,
     max_text_chars: usize,
     /// The URL as errors show it.
@@ -142,13 +176,22 @@ impl Endpoint {
             authority: address.authority,
             path: address.path,
             headers: header_map(headers).map_err(|error| refuse(error.to_string()))?,
+            credentials: server.credentials.clone(),
+            transport: server.transport,
+            legacy: Mutex::default(),
             negotiated: Mutex::default(),
             renewal: tokio::sync::Mutex::default(),
+            listening: CancellationToken::new(),
             max_bytes: limits.max_line_bytes,
             max_text_chars: limits.max_text_chars,
             shown: mask(&shown, &secrets),
             secrets,
         })
+    }
+
+    /// Cancelled once the server's own messages can arrive.
+    pub(crate) fn listening(&self) -> &CancellationToken {
+        &self.listening
     }
 
     /// The credentials that we send.
@@ -186,7 +229,11 @@ impl Endpoint {
 
     /// Masks the credentials that we send.
     pub(crate) fn mask(&self, text: &str) -> String {
-        mask(text, &self.secrets)
+        let text = mask(text, &self.secrets);
+        match &self.credentials {
+            Some(credentials) => mask(&text, &credentials.secrets()),
+            None => text,
+        }
     }
 
     /// Waits until the server accepts connections, at most for `limit`.
@@ -248,90 +295,6 @@ impl Endpoint {
         extra
     }
 
-    /// Sends one request and waits for the head of the response.
-    async fn send(
-        &self,
-        method: &Method,
-        body: Bytes,
-        extra: &[Header],
-    ) -> Result<(Response<Incoming>, Sender), ExchangeError> {
-        let mut path = self.path.clone();
-        for _ in 0..=MAX_REDIRECTS {
-            let (response, sender) = self.send_once(method, &path, body.clone(), extra).await?;
-            if !response.status().is_redirection() {
-                return Ok((response, sender));
-            }
-            path = self.redirected(&response)?;
-        }
-        Err(ExchangeError::new(
-            WireErrorKind::Protocol,
-            format!("more than {MAX_REDIRECTS} redirects"),
-        ))
-    }
-
-    async fn send_once(
-        &self,
-        method: &Method,
-        path: &str,
-        body: Bytes,
-        extra: &[Header],
-    ) -> Result<(Response<Incoming>, Sender), ExchangeError> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, &self.authority)
-            .header(ACCEPT, accepted(method))
-            .body(Full::new(body))
-            .map_err(|error| {
-                ExchangeError::new(
-                    WireErrorKind::Protocol,
-                    format!("the path cannot be requested: {error}"),
-                )
-            })?;
-        let map = request.headers_mut();
-        if method == Method::POST {
-            map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
-        for (name, value) in extra {
-            let value = HeaderValue::from_str(value).map_err(|_| {
-                ExchangeError::new(
-                    WireErrorKind::Protocol,
-                    format!("{name} has characters that a header cannot carry"),
-                )
-            })?;
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-                ExchangeError::new(
-                    WireErrorKind::Protocol,
-                    format!("`{name}` is not a valid header name"),
-                )
-            })?;
-            map.insert(name, value);
-        }
-        // The caller's headers replace ours: a test may send wrong ones on purpose.
-        for name in self.headers.keys() {
-            map.remove(name);
-        }
-        for (name, value) in &self.headers {
-            map.append(name, value.clone());
-        }
-        self.pool.send(request).await.map_err(|error| match error {
-            SendError::Connect(error) => ExchangeError {
-                kind: WireErrorKind::Transport,
-                detail: format!("cannot connect to {}: {error}", self.shown),
-                closes_connection: true,
-                session_ended: false,
-            },
-            SendError::Lost(error) => ExchangeError::new(
-                WireErrorKind::Transport,
-                format!(
-                    "the connection to {} was lost before a response arrived: {}",
-                    self.shown,
-                    error_chain(&error)
-                ),
-            ),
-        })
-    }
-
     /// Sends one message and handles the response. If the server no longer knows the session, the
     /// message is sent again in a new one: the server has not processed it.
     async fn exchange(
@@ -388,15 +351,33 @@ impl Endpoint {
         if is_initialize {
             self.negotiated().initialize = Some(body.clone());
         }
-        let (mut response, sender) = self.send(&Method::POST, body, &extra).await?;
+        let legacy = self.legacy_path();
+        let request = Request {
+            method: &Method::POST,
+            path: legacy.as_deref().unwrap_or(&self.path),
+            body,
+            extra: &extra,
+        };
+        let waiting = |waits| shared.state().wait_for_credential(outgoing.id, waits);
+        let (mut response, sender) = self.send_waiting(waiting, request).await?;
         let status = response.status();
         if !status.is_success() {
-            return self
+            let refused = self
                 .handle_refusal(shared, response, outgoing.id, had_session)
                 .await;
+            if is_initialize && refused.is_err() {
+                self.negotiated().refused = Some(status);
+            }
+            return refused;
         }
         if is_initialize {
             self.take_session(shared, &response);
+        }
+        if legacy.is_some() {
+            // The reply arrives on the event stream.
+            read_excerpt(response.body_mut()).await;
+            self.pool.give_back(sender);
+            return Ok(());
         }
         let Some(id) = outgoing.id else {
             let body = read_excerpt(response.body_mut()).await;
@@ -473,7 +454,14 @@ impl Endpoint {
     async fn deliver(self: Arc<Self>, shared: Arc<Shared>, outgoing: Outgoing, outline: Outline) {
         let exchange = self.exchange(&shared, &outgoing, &outline);
         let Some(id) = outgoing.id else {
-            let outcome = timeout(NOTIFICATION_WAIT, exchange).await;
+            tokio::pin!(exchange);
+            let outcome = loop {
+                match timeout(NOTIFICATION_WAIT, &mut exchange).await {
+                    // Credentials have a timeout of their own.
+                    Err(_) if shared.state().is_blocked() => {}
+                    outcome => break outcome,
+                }
+            };
             let what = outline.method.as_deref().unwrap_or("answer to a request");
             let detail = match outcome {
                 Ok(Ok(())) => return,
@@ -526,23 +514,21 @@ pub(crate) async fn serve(
                 let Some(outgoing) = outgoing else {
                     break;
                 };
+                if let Some(stream) = endpoint.unread_stream() {
+                    running.spawn(endpoint.clone().read_legacy(shared.clone(), stream));
+                }
                 let outline = Outline::of(&outgoing.line);
                 if outline.method.as_deref() == Some("notifications/initialized") {
                     // Later messages must not overtake it.
                     endpoint.clone().deliver(shared.clone(), outgoing, outline).await;
-                    running.spawn(endpoint.clone().listen(shared.clone()));
+                    if endpoint.legacy_path().is_none() {
+                        running.spawn(endpoint.clone().listen(shared.clone()));
+                    }
                 } else {
                     running.spawn(endpoint.clone().deliver(shared.clone(), outgoing, outline));
                 }
             }
             Some(_) = running.join_next() => {}
         }
-    }
-}
-
-fn accepted(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "text/event-stream",
-        _ => "application/json, text/event-stream",
     }
 }

@@ -3,6 +3,8 @@
 //! The parser is pure and never fails: a line gives messages, violations, or both. `state.rs`
 //! decides what they mean for a waiting call.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -41,6 +43,8 @@ pub struct Response {
     /// The line as received, for callers that need what parsing loses (duplicate keys, number
     /// formats). For a batch it is the line of the whole batch.
     pub raw: String,
+    /// The time in which a credential for the request was obtained: it is not the time of the call.
+    pub credential_wait: Duration,
 }
 
 /// A message id. JSON-RPC allows strings and numbers; null means "unknown".

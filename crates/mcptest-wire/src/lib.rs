@@ -16,8 +16,9 @@
 //!
 //! From the bottom up: `jsonrpc` parses lines, `state` decides what they mean for waiting calls,
 //! `tasks` moves bytes, `process` and `reaper` start and stop servers, `http` carries the same
-//! messages over streamable HTTP, `connection` combines these, and `handshake`, `client`, `calls`
-//! and `answers` implement MCP.
+//! messages over streamable HTTP or HTTP+SSE, `connection` combines these, and `handshake`,
+//! `client`, `calls`, `requests`, `subscription`, `task_calls` and `answers` implement MCP. A
+//! `ClientHandler` receives what the server sends by itself.
 //!
 //! Log events have the target `mcptest::wire`: connections, processes and failures at info, one
 //! line per message and per stderr line at debug, message bodies at trace.
@@ -27,6 +28,9 @@ mod calls;
 mod client;
 mod connection;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
+mod handler;
 mod handshake;
 mod http;
 mod inbox;
@@ -38,18 +42,23 @@ mod options;
 mod process;
 mod process_table;
 mod reaper;
+mod requests;
 mod server_process;
 mod state;
 mod stderr_tail;
+mod subscription;
+mod task_calls;
 mod tasks;
 mod time;
 mod violation;
 mod violation_list;
 
-pub use answers::{Answers, Elicitation};
-pub use client::Client;
+pub use answers::{Answers, Elicitation, not_offered};
+pub use client::{Client, Listing};
 pub use error::{WireError, WireErrorKind, WireFailure};
-pub use http::HttpServer;
+pub use handler::{AnswerFuture, Answering, ClientHandler};
+pub use http::legacy::{StreamAddress, read_endpoint};
+pub use http::{HttpServer, HttpTransport};
 pub use isolated_process::{IsolatedCommand, IsolatedProcess, IsolatedStreams};
 pub use jsonrpc::{CallOutcome, Response, RpcError};
 pub use limits::WireLimits;
@@ -58,7 +67,12 @@ pub use mcptest_protocol::Revision;
 pub use options::{CallOptions, ConnectOptions, Lifecycle, ServerInfo};
 pub use process::ServerCommand;
 pub use reaper::kill_all;
+pub use requests::CompletionRef;
 pub use server_process::{ServerProcess, StderrLines};
 pub use state::ServerMessage;
 pub use stderr_tail::StderrTail;
+pub use subscription::{
+    Subscription, WantedChanges, changed_list, is_about_stream, updated_resource, without_stream,
+};
+pub use task_calls::{TaskCall, TaskOptions, TaskRecord};
 pub use violation::{Violation, ViolationKind};

@@ -1,5 +1,6 @@
 //! Settings for a connection, and the server's description of itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_protocol::Revision;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::Answers;
+use crate::handler::ClientHandler;
 use crate::limits::WireLimits;
 
 /// The way to open a connection.
@@ -24,7 +26,7 @@ pub enum Lifecycle {
 }
 
 /// Settings for a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ConnectOptions {
     /// The way to open the connection.
     pub lifecycle: Lifecycle,
@@ -34,8 +36,9 @@ pub struct ConnectOptions {
     pub call_timeout: Duration,
     /// Bounds on what the server can make us store.
     pub limits: WireLimits,
-    /// The answers to requests of the server.
-    pub answers: Answers,
+    /// The client's side: its capabilities, and its answers to the server. By default nothing is
+    /// offered.
+    pub handler: Arc<dyn ClientHandler>,
     /// The client's name, as sent to the server.
     pub client_name: String,
     /// The client's version, as sent to the server.
@@ -49,7 +52,7 @@ impl Default for ConnectOptions {
             connect_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(30),
             limits: WireLimits::default(),
-            answers: Answers::default(),
+            handler: Arc::new(Answers::default()),
             client_name: "mcptest".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
         }
@@ -63,6 +66,12 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// Cancels the call and notifies the server.
     pub cancel: Option<CancellationToken>,
+    /// True if the server is asked to report progress.
+    pub progress: bool,
+    /// The lowest level of log messages, for the stateless revision: there, every request has
+    /// its own. In other revisions it is set for the connection
+    /// ([`Client::set_log_level`](crate::Client::set_log_level)).
+    pub log_level: Option<String>,
 }
 
 /// The server's description of itself.
@@ -82,4 +91,6 @@ pub struct ServerInfo {
     /// The probe got no answer in time. The server might use a newer revision when it starts
     /// faster, so reports should mention it.
     pub probe_unanswered: bool,
+    /// The connection uses HTTP+SSE, the transport that streamable HTTP replaced in 2025.
+    pub legacy_sse: bool,
 }

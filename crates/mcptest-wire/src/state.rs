@@ -5,14 +5,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
-use tokio::sync::mpsc;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::answers::Answers;
 use crate::error::WireErrorKind;
+use crate::handler::{AnswerFuture, Answering, ClientHandler};
 use crate::inbox::{Inbox, InboxSender, inbox};
 use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response};
 use crate::limits::WireLimits;
@@ -53,6 +57,8 @@ pub(crate) enum PendingEvent {
     Damaged(String),
     /// No good reply can arrive any more.
     Fail(WireErrorKind, String),
+    /// A credential was obtained, in this time.
+    Waited(Duration),
 }
 
 #[derive(Debug)]
@@ -65,6 +71,9 @@ struct Pending {
     /// Cancelled when nobody waits any more: answered, abandoned or closed. Only requests over HTTP
     /// need it.
     unneeded: Option<DropGuard>,
+    opened: Instant,
+    /// Set while a credential for the request is obtained.
+    waiting_since: Option<Instant>,
 }
 
 /// A line for the server.
@@ -93,7 +102,9 @@ impl Closed {
 #[derive(Debug)]
 pub(crate) struct State {
     limits: WireLimits,
-    answers: Answers,
+    handler: Arc<dyn ClientHandler>,
+    /// The answers to requests of the server that are being worked on.
+    answering: JoinSet<()>,
     next_id: u64,
     pending: BTreeMap<u64, Pending>,
     abandoned: VecDeque<u64>,
@@ -107,25 +118,31 @@ pub(crate) struct State {
     /// The last line of the server, truncated but not sanitized.
     pub(crate) last_line: Option<String>,
     pub(crate) late_replies: u64,
+    /// The time in which credentials for requests were obtained.
+    pub(crate) credential_wait: Duration,
+    /// Set while a credential for a notification is obtained.
+    blocked_since: Option<Instant>,
     pub(crate) batches_allowed: bool,
     /// True if the server is notified of an abandoned call by a message.
     pub(crate) sends_cancelled: bool,
     messages: VecDeque<ServerMessage>,
     message_counts: BTreeMap<String, u64>,
-    next_message: u64,
+    /// The number of messages of the server so far.
+    arrived: watch::Sender<u64>,
     log: ConnectionLog,
 }
 
 impl State {
     pub(crate) fn new(
         limits: &WireLimits,
-        answers: &Answers,
+        handler: &Arc<dyn ClientHandler>,
         outgoing: mpsc::Sender<Outgoing>,
         log: ConnectionLog,
     ) -> Self {
         Self {
             limits: limits.clone(),
-            answers: answers.clone(),
+            handler: Arc::clone(handler),
+            answering: JoinSet::new(),
             next_id: 1,
             pending: BTreeMap::new(),
             abandoned: VecDeque::new(),
@@ -140,11 +157,13 @@ impl State {
             ),
             last_line: None,
             late_replies: 0,
+            credential_wait: Duration::ZERO,
+            blocked_since: None,
             batches_allowed: false,
             sends_cancelled: true,
             messages: VecDeque::new(),
             message_counts: BTreeMap::new(),
-            next_message: 0,
+            arrived: watch::Sender::new(0),
             log,
         }
     }
@@ -163,6 +182,8 @@ impl State {
             written: false,
             damaged: false,
             unneeded: None,
+            opened: Instant::now(),
+            waiting_since: None,
         };
         self.pending.insert(id, pending);
         (id, receiver)
@@ -210,6 +231,50 @@ impl State {
         Some(guard.token().clone())
     }
 
+    /// Begins or ends the wait for the credential of a message. It is not the time of its call, nor
+    /// of the calls that are queued behind a notification.
+    pub(crate) fn wait_for_credential(&mut self, id: Option<u64>, waits: bool) {
+        let Some(id) = id else {
+            return self.block(waits);
+        };
+        let Some(pending) = self.pending.get_mut(&id) else {
+            return;
+        };
+        if waits {
+            pending.waiting_since.get_or_insert_with(Instant::now);
+        } else if let Some(since) = pending.waiting_since.take() {
+            let waited = since.elapsed();
+            self.credential_wait += waited;
+            pending.events.send(PendingEvent::Waited(waited));
+        }
+    }
+
+    /// Begins or ends the wait for the credential of a notification.
+    fn block(&mut self, waits: bool) {
+        if waits {
+            self.blocked_since.get_or_insert_with(Instant::now);
+        } else if let Some(since) = self.blocked_since.take() {
+            let now = Instant::now();
+            self.credential_wait += now - since;
+            for pending in self.pending.values().filter(|pending| !pending.written) {
+                let waited = now.saturating_duration_since(since.max(pending.opened));
+                pending.events.send(PendingEvent::Waited(waited));
+            }
+        }
+    }
+
+    /// Returns true if a credential for a notification is being obtained.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked_since.is_some()
+    }
+
+    /// Returns true if a credential for the request, or for one before it, is being obtained.
+    pub(crate) fn waits_for_credential(&self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|pending| {
+            pending.waiting_since.is_some() || (self.blocked_since.is_some() && !pending.written)
+        })
+    }
+
     /// Fails a call for which no reply can arrive.
     pub(crate) fn fail(&mut self, id: u64, kind: WireErrorKind, reason: String) {
         if let Some(pending) = self.pending.get(&id) {
@@ -224,6 +289,13 @@ impl State {
         }
         self.closed.get_or_insert(closed);
         self.pending.clear();
+        self.answering.abort_all();
+    }
+
+    /// Ends all sending: the writer stops, and no answer is worked on any more.
+    pub(crate) fn end_sending(&mut self) {
+        self.outgoing = None;
+        self.answering.abort_all();
     }
 
     /// Queues a line that nobody waits for. A server that does not read must not block us, so a
@@ -304,6 +376,7 @@ impl State {
         for message in parsed.messages {
             match message {
                 Message::Notification { method, params } => {
+                    self.handler.notified(&method, params.as_ref());
                     self.keep_message(method, params, false, raw.len());
                 }
                 Message::Request { id, method, params } => self.answer(&id, method, params, &raw),
@@ -359,7 +432,12 @@ impl State {
                 self.notified_before = self.notified_before.filter(|first| id < *first);
                 if let Some(pending) = self.pending.remove(&id) {
                     let raw = raw.to_owned();
-                    let reply = PendingEvent::Reply(Response { id, outcome, raw });
+                    let reply = PendingEvent::Reply(Response {
+                        id,
+                        outcome,
+                        raw,
+                        credential_wait: Duration::ZERO,
+                    });
                     pending.events.send(reply);
                 }
             }
@@ -405,12 +483,47 @@ impl State {
         }
     }
 
-    /// Answers a request of the server.
+    /// Answers a request of the server, now or later.
     fn answer(&mut self, id: &Id, method: String, params: Option<Value>, raw: &str) {
-        let outcome = self.answers.answer(&method, params.as_ref());
-        let line = jsonrpc::encode_reply(id, outcome);
-        self.send_now(line, "answer to a request");
+        let answering = match method.as_str() {
+            "ping" => Answering::Now(Ok(json!({}))),
+            // The server continues although nobody listens any more.
+            _ if self.closed.is_some() => return,
+            method => self.handler.asked(method, params.as_ref()),
+        };
+        match answering {
+            Answering::Now(outcome) => {
+                let line = jsonrpc::encode_reply(id, outcome);
+                self.send_now(line, "answer to a request");
+            }
+            Answering::Later(answer) => self.answer_later(id.clone(), answer),
+            Answering::Refuse(error) => {
+                let line = jsonrpc::encode_reply(id, Err(error));
+                self.send_now(line, "answer to a request");
+            }
+            Answering::End(detail) => self.close(Closed {
+                kind: WireErrorKind::Protocol,
+                detail,
+            }),
+        }
         self.keep_message(method, params, true, raw.len());
+    }
+
+    fn answer_later(&mut self, id: Id, answer: AnswerFuture) {
+        while self.answering.try_join_next().is_some() {}
+        let Some(outgoing) = self.outgoing.clone() else {
+            return;
+        };
+        self.answering.spawn(async move {
+            let line = jsonrpc::encode_reply(&id, answer.await);
+            // Fails only after the writer has stopped.
+            let _ = outgoing.send(Outgoing { id: None, line }).await;
+        });
+    }
+
+    /// The number of messages of the server so far, to wait for the next one.
+    pub(crate) fn arrivals(&self) -> watch::Receiver<u64> {
+        self.arrived.subscribe()
     }
 
     fn keep_message(
@@ -428,14 +541,14 @@ impl State {
             *self.message_counts.entry(method.clone()).or_default() += 1;
         }
         self.messages.push_back(ServerMessage {
-            seq: self.next_message,
+            seq: *self.arrived.borrow(),
             method,
             params: params.filter(|_| size <= MAX_KEPT_PARAMS_BYTES),
             is_request,
         });
-        self.next_message += 1;
         while self.messages.len() > self.limits.max_server_messages {
             self.messages.pop_front();
         }
+        self.arrived.send_modify(|count| *count += 1);
     }
 }

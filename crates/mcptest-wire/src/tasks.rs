@@ -59,7 +59,7 @@ impl Shared {
     ) -> Self {
         let limits = &options.limits;
         Self {
-            state: Mutex::new(State::new(limits, &options.answers, outgoing, log.clone())),
+            state: Mutex::new(State::new(limits, &options.handler, outgoing, log.clone())),
             stderr: Mutex::new(StderrTail::new(
                 limits.max_stderr_lines,
                 limits.max_stderr_bytes,

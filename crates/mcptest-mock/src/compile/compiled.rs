@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use mcptest_attack::Attack;
 use serde_json::{Map, Value};
 
 use crate::database::{Database, SqlTool};
 use crate::fault::MockFault;
-use crate::manifest::LogLevel;
+use crate::manifest::{LogLevel, TaskSpec};
 use crate::template::Template;
+use crate::world::Change;
 
 /// A checked server.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ pub struct Manifest {
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) fault: MockFault,
     pub(crate) page_size: Option<usize>,
-    pub(crate) subscribe: bool,
+    pub(crate) attacks: Vec<Attack>,
     /// The tables and rows at the start of a session.
     pub(crate) database: Option<Database>,
 }
@@ -39,10 +41,24 @@ pub(crate) struct CompiledTool {
     /// The statements in place of an answer.
     pub(crate) sql: Option<SqlTool>,
     pub(crate) ask: Vec<Vec<Ask>>,
+    /// The support for tasks.
+    pub(crate) task: Option<TaskSpec>,
+    /// True if it is not listed until it is revealed.
+    pub(crate) hidden: bool,
     pub(crate) fault: Option<MockFault>,
 }
 
 impl CompiledTool {
+    /// The changes that its answers cause.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
+        let responses = self.cases.iter().flat_map(|case| &case.responses);
+        let before = responses.flat_map(|response| &response.before);
+        before.filter_map(|before| match before {
+            Before::Change(change) => Some(change),
+            _ => None,
+        })
+    }
+
     /// Returns true if any of its answers logs a message.
     pub(crate) fn logs(&self) -> bool {
         let responses = self.cases.iter().flat_map(|case| &case.responses);
@@ -64,6 +80,8 @@ pub(crate) struct Ask {
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) when: Option<Map<String, Value>>,
+    /// The answers of the client.
+    pub(crate) when_answered: Option<Map<String, Value>>,
     pub(crate) responses: Vec<Response>,
 }
 
@@ -90,6 +108,7 @@ pub(crate) enum Before {
     Progress(Template),
     /// The members of the notification.
     Log(LogLevel, Template),
+    Change(Change),
 }
 
 #[derive(Debug, Clone)]
@@ -112,8 +131,12 @@ pub(crate) struct Resource {
     pub(crate) uri: String,
     /// The entry of `resources/list`.
     pub(crate) wire: Value,
-    /// The entry of `contents`.
-    pub(crate) contents: Value,
+    /// The entries of `contents`: at first, and after each update.
+    pub(crate) contents: Vec<Value>,
+    /// True if clients may subscribe to it.
+    pub(crate) subscribe: bool,
+    /// True if it is not listed until it is revealed.
+    pub(crate) hidden: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -124,6 +147,8 @@ pub(crate) struct Prompt {
     pub(crate) required: Vec<String>,
     pub(crate) complete: BTreeMap<String, Vec<String>>,
     pub(crate) ask: Vec<Vec<Ask>>,
+    /// True if it is not listed until it is revealed.
+    pub(crate) hidden: bool,
     /// The members of the result.
     pub(crate) response: Template,
 }

@@ -60,6 +60,7 @@ impl Compiler {
                 .filter_map(|argument| Some((argument.name.clone(), argument.complete.clone()?)))
                 .collect(),
             ask: self.ask(&spec.ask, at),
+            hidden: spec.hidden,
             response: self.finish(builder),
         }
     }

@@ -41,6 +41,19 @@ impl Compiler {
                 "a resource has either `text` or `blob`, not both",
             ),
         }
+        let mut versions = vec![Value::Object(contents.clone())];
+        let key = match spec.blob {
+            Some(_) => "blob",
+            None => "text",
+        };
+        for (index, update) in spec.updates.iter().enumerate() {
+            if key == "blob" && !is_base64(update) {
+                self.problem(format!("{at}/updates/{index}"), "not base64");
+            }
+            let mut contents = contents.clone();
+            contents.insert(key.to_owned(), update.clone().into());
+            versions.push(contents.into());
+        }
         Resource {
             uri: spec.uri.clone(),
             wire: entry(
@@ -48,7 +61,9 @@ impl Compiler {
                 &spec.uri,
                 [&spec.name, &spec.title, &spec.description, &spec.mime_type],
             ),
-            contents: contents.into(),
+            contents: versions,
+            subscribe: spec.subscribe,
+            hidden: spec.hidden,
         }
     }
 

@@ -6,6 +6,7 @@ use super::compiled::{Answer, Before, Case, CompiledTool, Response};
 use super::{Compiler, insert_some};
 use crate::manifest::{BeforeSpec, ResponseSpec, ToolSpec};
 use crate::template::{Builder, Mode, Template};
+use crate::world::Change;
 
 /// The default answer of a tool: its name and the arguments.
 pub(super) fn echo(name: &str) -> Case {
@@ -20,11 +21,20 @@ pub(super) fn echo(name: &str) -> Case {
     builder.raw(br#""}]"#);
     Case {
         when: None,
+        when_answered: None,
         responses: vec![Response {
             before: Vec::new(),
             answer: Answer::Result(builder.finish().0),
         }],
     }
+}
+
+/// Returns true if an answer of a case depends on the answers of the client.
+fn uses_answers(case: &Case) -> bool {
+    let uses = |response: &Response| match &response.answer {
+        Answer::Result(template) | Answer::Error(_, template) => template.uses_answers(),
+    };
+    case.when_answered.is_some() || case.responses.iter().any(uses)
 }
 
 impl Compiler {
@@ -45,8 +55,18 @@ impl Compiler {
             wire.insert("outputSchema".to_owned(), schema);
         }
         insert_some(&mut wire, "annotations", spec.annotations.as_ref());
+        if let Some(task) = &spec.task {
+            let execution = json!({"taskSupport": task.support.as_str()});
+            wire.insert("execution".to_owned(), execution);
+        }
         let sql = self.sql(spec, at);
         let cases = self.cases(spec, at);
+        if spec.ask.is_empty() && cases.iter().any(uses_answers) {
+            self.problem(
+                at,
+                "a response uses the answers of the client, but the tool has no `ask`",
+            );
+        }
         CompiledTool {
             wire: wire.into(),
             name: Some(spec.name.clone()),
@@ -54,6 +74,8 @@ impl Compiler {
             cases,
             sql,
             ask: self.ask(&spec.ask, at),
+            task: spec.task,
+            hidden: spec.hidden,
             fault: self.fault(spec.fault.as_deref(), at),
         }
     }
@@ -64,27 +86,34 @@ impl Compiler {
         let mut otherwise = Vec::new();
         for (index, response) in spec.responses.iter().enumerate() {
             let compiled = self.response(response, &format!("{at}/responses/{index}"));
-            match &response.when {
-                None => otherwise.push(compiled),
-                Some(when) => match cases
-                    .iter_mut()
-                    .find(|case| case.when.as_ref() == Some(when))
-                {
-                    Some(case) => case.responses.push(compiled),
-                    None => cases.push(Case {
-                        when: Some(when.clone()),
-                        responses: vec![compiled],
-                    }),
-                },
+            let (when, when_answered) = (&response.when, &response.when_answered);
+            if when.is_none() && when_answered.is_none() {
+                otherwise.push(compiled);
+                continue;
+            }
+            let same =
+                |case: &&mut Case| case.when == *when && case.when_answered == *when_answered;
+            match cases.iter_mut().find(same) {
+                Some(case) => case.responses.push(compiled),
+                None => cases.push(Case {
+                    when: when.clone(),
+                    when_answered: when_answered.clone(),
+                    responses: vec![compiled],
+                }),
             }
         }
         if let Some(response) = &spec.response {
             let pointer = format!("{at}/response");
-            if response.when.is_some() {
-                self.problem(
-                    format!("{pointer}/when"),
-                    "`when` belongs in the list `responses`",
-                );
+            for (key, given) in [
+                ("when", response.when.is_some()),
+                ("when_answered", response.when_answered.is_some()),
+            ] {
+                if given {
+                    self.problem(
+                        format!("{pointer}/{key}"),
+                        format!("`{key}` belongs in the list `responses`"),
+                    );
+                }
             }
             if !otherwise.is_empty() {
                 self.problem(
@@ -100,6 +129,7 @@ impl Compiler {
         } else {
             Case {
                 when: None,
+                when_answered: None,
                 responses: otherwise,
             }
         });
@@ -151,6 +181,25 @@ impl Compiler {
         for (_, key, owner) in stray.into_iter().filter(|(stray, ..)| *stray) {
             self.problem(format!("{at}/{key}"), format!("`{key}` needs `{owner}`"));
         }
+        let given = [
+            spec.progress.is_some(),
+            spec.log.is_some(),
+            spec.updated.is_some(),
+            spec.list_changed.is_some(),
+            spec.reveal.is_some(),
+            spec.wait_ms.is_some(),
+        ];
+        if given.iter().filter(|given| **given).count() != 1 {
+            self.problem(
+                at,
+                "needs exactly one of `progress`, `log`, `updated`, `list_changed`, `reveal` and \
+                 `wait_ms`",
+            );
+            return None;
+        }
+        if let Some(change) = self.change(spec, at) {
+            return Some(Before::Change(change));
+        }
         let mut builder = Builder::default();
         match (&spec.progress, &spec.log, spec.wait_ms) {
             (None, None, Some(ms)) => Some(Before::Wait(ms)),
@@ -183,11 +232,30 @@ impl Compiler {
                 builder.value(data, Mode::Typed, &format!("{at}/log"));
                 Some(Before::Log(level, self.finish(builder)))
             }
-            _ => {
-                self.problem(at, "needs exactly one of `progress`, `log` and `wait_ms`");
-                None
-            }
+            // A change that has been reported.
+            _ => None,
         }
+    }
+
+    /// The change that an entry causes, if it is one.
+    fn change(&mut self, spec: &BeforeSpec, at: &str) -> Option<Change> {
+        if let Some(uri) = &spec.updated {
+            if !self.updatable.contains(uri) {
+                let message = format!("there is no resource `{uri}` under `resources`");
+                self.problem(format!("{at}/updated"), message);
+                return None;
+            }
+            return Some(Change::Updated(uri.clone()));
+        }
+        if let Some(name) = &spec.reveal {
+            let Some(list) = self.hidden.get(name) else {
+                let message = format!("no tool, resource or prompt `{name}` is `hidden: true`");
+                self.problem(format!("{at}/reveal"), message);
+                return None;
+            };
+            return Some(Change::Reveal(*list, name.clone()));
+        }
+        spec.list_changed.map(Change::List)
     }
 
     fn result(&mut self, spec: &ResponseSpec, at: &str) -> Template {

@@ -2,21 +2,25 @@
 //!
 //! - `load`: loading of manifests, and the messages for invalid files
 //! - `golden`: messages and replies, for every revision
+//! - `attacks`: hostile texts in answers
 //! - `captured`: catalogs of real servers
 //! - `database`: tables, and tools that are SQL statements
 //! - `faults`: late and missing answers, cancellation
 //! - `http`: sessions, streams, refusals, headers
+//! - `interactive`: answers that depend on the client: requests to it, subscriptions, tasks
 //! - `presets`: the bundled catalogs
 //! - `stdio`: lines, bounds and ends of streams
 //! - `properties`: properties of any input
 //! - `official_client`: the official Rust SDK as a client of a mock process
 
+mod attacks;
 mod captured;
 #[cfg(feature = "database")]
 mod database;
 mod faults;
 mod golden;
 mod http;
+mod interactive;
 mod load;
 mod official_client;
 mod presets;

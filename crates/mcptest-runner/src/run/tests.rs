@@ -149,6 +149,7 @@ impl Invocation {
             no_judges: false,
             snapshots: SnapshotMode::default(),
             this_program: PathBuf::new(),
+            credentials: ServerCredentials::default(),
             cancel,
             cassettes: CassetteSettings {
                 mode: if options.record {
@@ -161,6 +162,7 @@ impl Invocation {
                 redactor: Arc::new(Redactor::default()),
                 listing: Arc::new(|_| None),
                 names: Arc::new(|_| None),
+                entries: Arc::new(|_| None),
             },
             resume: Arc::new(resume),
             emit,

@@ -25,8 +25,9 @@ use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 
 pub(crate) use groups::{JudgedGroup, TraceGroup, group_traces};
-pub use numbering::ScoredRun;
+pub use numbering::{ScoredRun, ScoredRuns};
 pub use partial::{PARTIAL_FORMAT, PartOf, Partial, PartialError, merge_partials};
+pub use rows::score_row_schema;
 pub use sinks::{ScoreProgress, ScoreSinks, Store};
 
 use crate::plan::Filter;
@@ -156,7 +157,7 @@ pub struct ScoredCase {
     /// Sums over the runs.
     pub totals: RunTotals,
     /// Each run, in order; none in a summary.
-    pub runs: Vec<ScoredRun>,
+    pub runs: ScoredRuns,
     /// Problems of the test that its traces show; with the first model only.
     pub warnings: Vec<Diagnostic>,
 }

@@ -30,7 +30,7 @@ use crate::verdicts::{CaseTally, TallyFacts};
 /// The mark of the format.
 pub const PARTIAL_FORMAT: &str = "mcptest-partial";
 /// The version of the format. It grows with every change to an accumulator.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The place of a partial result among all of them: `3/8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -280,7 +280,7 @@ pub(super) fn score_partial(
     let (servers, redactor) = (suite.known_servers(), Redactor::default());
     let scorer = Scorer::new(suite, &settings, &servers, &redactor)?;
     let mut nothing = |_: &[u8]| Ok(0);
-    let mut merger = Merger::new(ScoreSinks::new(&mut nothing));
+    let mut merger = Merger::new(ScoreSinks::new(&mut nothing), true);
     stream::read(inputs, &settings, &scorer, &mut merger)?;
     merger.check(&scorer)?;
     let facts = PartialFacts {
@@ -332,13 +332,9 @@ fn partial(
 
 fn partial_group(mut group: Group<'_>, place: impl Fn(u64) -> (u32, u64)) -> PartialGroup {
     // In the final order, as far as it is known: runs with the same number stay in their order.
-    group
-        .keys
-        .sort_by_key(|run| (run.run.unwrap_or(u64::MAX), run.key));
-    let mut positions: Vec<(u64, u64)> = (0..)
-        .zip(&group.keys)
-        .map(|(at, run)| (run.key, at))
-        .collect();
+    let mut keys = group.table.keys();
+    keys.sort_by_key(|run| (run.run.unwrap_or(u64::MAX), run.key));
+    let mut positions: Vec<(u64, u64)> = (0..).zip(&keys).map(|(at, run)| (run.key, at)).collect();
     positions.sort_unstable();
     group.tally.renumber(&|key| {
         let found = positions.binary_search_by_key(&key, |(key, _)| *key);
@@ -351,8 +347,7 @@ fn partial_group(mut group: Group<'_>, place: impl Fn(u64) -> (u32, u64)) -> Par
         gates: group.tally.gates_json().map(raw).collect(),
         tally: group.tally.facts(),
         totals: group.totals,
-        runs: group
-            .keys
+        runs: keys
             .iter()
             .map(|run| {
                 let (source, position) = place(run.key);
@@ -437,7 +432,6 @@ fn merged_groups<'a>(
             }
         }
         if let Some(mut merged) = merged {
-            merged.keys.sort_by_key(|run| run.key);
             merged.model = model.as_deref().map(Into::into);
             groups.push(merged);
         }
@@ -543,13 +537,12 @@ fn read_group<'a>(
     tally.renumber(&rank);
     let mut group = Group::new(saved.test, None, tally);
     group.totals = saved.totals;
-    let keys = saved.runs.iter().zip(ranks);
-    group.keys = keys
-        .map(|(run, rank)| RunKey {
+    for (run, rank) in saved.runs.iter().zip(ranks) {
+        group.table.push_key(RunKey {
             key: *rank,
             run: run.0,
-        })
-        .collect();
+        });
+    }
     Ok(group)
 }
 

@@ -5,25 +5,57 @@ use mcptest_redact::redact::Redactor;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::{RunError, Verdict};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// A line of `score --out`: the score of one trace.
+#[derive(Serialize, JsonSchema)]
+struct ScoreRow<'a> {
+    /// The trace file; `-` for standard input.
+    file: &'a str,
+    /// The line on which the trace begins, from 1; `null` if the file does not consist of lines.
+    line: Option<u64>,
+    #[serde(flatten)]
+    row: TraceRow<'a>,
+}
+
 /// The row of one trace, apart from its file and line.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct TraceRow<'a> {
+    /// The test.
     pub test: &'a str,
+    /// The model, if the trace names one.
     pub model: Option<&'a str>,
     /// The recorded number of the run.
     pub run: Option<u64>,
+    /// The verdict on the run's own assertions.
     pub verdict: Verdict,
+    /// The reason why the run could not be completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a RunError>,
+    /// The number of tool calls.
     pub calls: u32,
+    /// The number of tool results that are errors.
     pub errors: u32,
+    /// The reported total of tokens.
     pub tokens: Option<u64>,
+    /// The test's assertions on the run.
     pub assertions: &'a [Assertion],
-    /// For each gate, its figures over this run alone.
+    /// For each gate, its figures over this run alone. A figure that one run does not define is
+    /// absent.
     pub gates: Map<String, Value>,
+}
+
+/// The JSON Schema of a line of `score --out`.
+#[must_use]
+pub fn score_row_schema() -> Value {
+    let mut schema = schemars::SchemaGenerator::default()
+        .into_root_schema_for::<ScoreRow<'_>>()
+        .to_value();
+    mcptest_json::schema::join_description_lines(&mut schema);
+    schema["title"] = "mcptest score row".into();
+    schema
 }
 
 /// The figures of gates. A figure that one run does not define is left out.

@@ -14,7 +14,7 @@ use mcptest_trace::trace::{Trace, TraceView};
 use mcptest_trace::verdict::Verdict;
 
 use super::matching::{Match, Tests, model_order};
-use super::numbering::{self, RunKey, ScoredRun, provisional};
+use super::numbering::{RunKey, RunTable, ScoredRun, ScoredRuns, provisional};
 use super::record::encode_record;
 use super::rows::{PartRows, TraceRow, figures};
 use super::sinks::{ScoreProgress, ScoreSinks};
@@ -83,7 +83,7 @@ fn score_parts(
         rows: sinks.rows.is_some(),
         ..Scorer::new(suite, settings, &servers, redactor)?
     };
-    let mut merger = Merger::new(sinks);
+    let mut merger = Merger::new(sinks, settings.summary);
     read(&scorer, &mut merger)?;
     merger.check(&scorer)?;
     let broken = std::mem::take(&mut merger.broken);
@@ -126,10 +126,10 @@ pub(super) struct Group<'a> {
     pub tally: CaseTally<'a>,
     pub totals: RunTotals,
     names: NameTally,
-    /// Each run, unless there is only a summary.
+    /// The runs of a part.
     runs: Vec<ScoredRun>,
-    /// The keys of the runs, if there is only a summary.
-    pub keys: Vec<RunKey>,
+    /// The runs of all parts; only their keys, if there is only a summary.
+    pub table: RunTable,
 }
 
 impl<'a> Group<'a> {
@@ -141,7 +141,7 @@ impl<'a> Group<'a> {
             totals: RunTotals::default(),
             names: NameTally::default(),
             runs: Vec::new(),
-            keys: Vec::new(),
+            table: RunTable::default(),
         }
     }
 
@@ -150,8 +150,7 @@ impl<'a> Group<'a> {
         self.tally.merge(other.tally);
         self.totals.merge(other.totals);
         self.names.merge(other.names);
-        self.runs.extend(other.runs);
-        self.keys.extend(other.keys);
+        self.table.merge(other.table);
     }
 }
 
@@ -181,7 +180,7 @@ impl<'a> Fold for Scorer<'a> {
         self.rows
     }
 
-    fn trace(&self, part: &mut Part<'a>, line: Option<usize>, mut trace: TraceView<'_>) {
+    fn trace(&self, part: &mut Part<'a>, line: Option<usize>, trace: &mut TraceView<'_>) {
         let place = part.traces;
         part.traces += 1;
         let at = match self.tests.find(trace.test.as_deref()) {
@@ -197,11 +196,12 @@ impl<'a> Fold for Scorer<'a> {
             return;
         }
         trace.split_wire_names(self.servers);
+        let trace = &*trace;
         let test = self.tests.all[at];
         let outcome = if self.all_records || self.rows {
-            RunOutcome::of_agent(&self.context, test, &trace)
+            RunOutcome::of_agent(&self.context, test, trace)
         } else {
-            RunOutcome::of_agent_unless_good(&self.context, test, &trace)
+            RunOutcome::of_agent_unless_good(&self.context, test, trace)
         };
         let has_details = outcome.has_details();
         let is_good = outcome.facts.verdict == Verdict::Pass;
@@ -209,8 +209,8 @@ impl<'a> Fold for Scorer<'a> {
         let record = (self.all_records || is_shown).then(|| {
             let start = part.records.len() as u64;
             let nothing = Trace::default();
-            let shown = match self.all_records || has_server_words(&trace) {
-                true => &trace,
+            let shown = match self.all_records || has_server_words(trace) {
+                true => trace,
                 false => &nothing,
             };
             encode_record(&outcome, shown, self.redactor, &mut part.records);
@@ -223,7 +223,7 @@ impl<'a> Fold for Scorer<'a> {
             calls: u32::try_from(trace.tool_calls.len()).unwrap_or(u32::MAX),
             errors: u32::try_from(trace.failed_results()).unwrap_or(u32::MAX),
             tokens: trace.total_tokens(),
-            stop_reason: part.stop_reason(&trace),
+            stop_reason: part.stop_reason(trace),
             has_details,
             record,
             key: RunKey {
@@ -232,7 +232,7 @@ impl<'a> Fold for Scorer<'a> {
             },
         };
         if self.rows {
-            let row = self.row(test, &trace, &outcome, &run);
+            let row = self.row(test, trace, &outcome, &run);
             part.rows.push(line, &row, self.redactor);
         }
         let model = trace.model.as_deref();
@@ -241,18 +241,14 @@ impl<'a> Fold for Scorer<'a> {
             .get(at, model, || CaseTally::new(test, self.all_records));
         let gate_context = self.context.gate_context(&test.name, model);
         let tally = &mut group.tally;
-        tally.observe(&gate_context, run.key.key, &trace, &outcome.facts);
+        tally.observe(&gate_context, run.key.key, trace, &outcome.facts);
         let calls = (run.calls, run.errors);
         let totals = &mut group.totals;
         totals.add(run.verdict, run.error, calls, run.tokens);
         if !test.tool_names.is_empty() {
-            group.names.observe(test, &trace, self.servers);
+            group.names.observe(test, trace, self.servers);
         }
-        if self.summary {
-            group.keys.push(run.key);
-        } else {
-            group.runs.push(run);
-        }
+        group.runs.push(run);
     }
 }
 
@@ -362,6 +358,10 @@ pub(super) struct Merger<'a, 's> {
     /// Groups of neighbouring parts, with the number of parts in each. Merging equals, as a binary
     /// counter does, keeps the sum of all merges small.
     pending: Vec<(u64, Groups<'a>)>,
+    /// The runs of each test and model.
+    tables: HashMap<(usize, Option<Arc<str>>), RunTable>,
+    /// True if only the keys of runs are kept.
+    summary: bool,
     /// The number of traces.
     traces: u64,
     /// The first trace without a test: its position and the test that it names.
@@ -380,10 +380,12 @@ pub(super) struct Merger<'a, 's> {
 }
 
 impl<'a, 's> Merger<'a, 's> {
-    pub fn new(sinks: ScoreSinks<'s>) -> Self {
+    pub fn new(sinks: ScoreSinks<'s>, summary: bool) -> Self {
         Self {
             sinks,
             pending: Vec::new(),
+            tables: HashMap::new(),
+            summary,
             traces: 0,
             unmatched: None,
             sink_error: None,
@@ -451,20 +453,25 @@ impl<'a, 's> Merger<'a, 's> {
             self.sink_error = Some(ScoreError::Rows(error));
             return;
         }
-        match self.place_records(&part.records) {
-            Ok(offset) => {
-                let runs = part
-                    .groups
-                    .list
-                    .iter_mut()
-                    .flat_map(|group| &mut group.runs);
-                for record in runs.filter_map(|run| run.record.as_mut()) {
-                    *record = record.start + offset..record.end + offset;
-                }
-            }
+        let offset = match self.place_records(&part.records) {
+            Ok(offset) => offset,
             Err(error) => {
                 self.sink_error = Some(ScoreError::Store(error));
                 return;
+            }
+        };
+        for group in &mut part.groups.list {
+            let key = (group.test, group.model.clone());
+            let table = self.tables.entry(key).or_default();
+            for mut run in group.runs.drain(..) {
+                if self.summary {
+                    table.push_key(run.key);
+                    continue;
+                }
+                if let Some(record) = &mut run.record {
+                    *record = record.start + offset..record.end + offset;
+                }
+                table.push(&run);
             }
         }
         let (mut parts, mut groups) = (1, part.groups);
@@ -483,10 +490,14 @@ impl<'a, 's> Merger<'a, 's> {
         (self.sinks.store)(records)
     }
 
-    pub fn groups(self) -> Groups<'a> {
+    pub fn groups(mut self) -> Groups<'a> {
         let mut pending = self.pending.into_iter().map(|(_, groups)| groups);
         let mut all = pending.next().unwrap_or_default();
         pending.for_each(|groups| all.merge(groups));
+        for group in &mut all.list {
+            let key = (group.test, group.model.clone());
+            group.table = self.tables.remove(&key).unwrap_or_default();
+        }
         all
     }
 }
@@ -556,17 +567,17 @@ impl<'a> Scorer<'a> {
         let label = plan::label(&test.name, model, several_models);
         let Group {
             mut tally,
-            mut runs,
-            keys,
+            table,
             totals,
             ..
         } = group;
-        if self.summary {
-            tally.renumber(&numbering::lookup(numbering::number_keys(keys)));
-        } else {
-            numbering::number(&mut runs);
-            tally.renumber(&numbering::numbers(&runs));
-        }
+        let (runs, numbers) = table.number();
+        tally.renumber(&|key| numbers.of(key));
+        drop(numbers);
+        let runs = match self.summary {
+            true => ScoredRuns::default(),
+            false => runs,
+        };
         let gate_context = self.context.gate_context(&label, model);
         let mut judged = tally.finish(&self.context, test, &gate_context);
         if self.summary {

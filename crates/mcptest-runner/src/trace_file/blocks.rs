@@ -1,6 +1,6 @@
 //! A file in blocks of whole lines.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use mcptest_trace::trace;
 
@@ -51,14 +51,19 @@ impl<'n, R: Read> Blocks<'n, R> {
     /// The next block: at least this number of lines, unless the input ends. Empty at the end.
     pub fn next(&mut self, lines: usize) -> Result<Vec<u8>, TraceFileError> {
         let mut block = self.spare.pop().unwrap_or_default();
-        block.clear();
-        block.append(&mut self.over);
+        // A used block keeps its bytes, so that they are not set to zero once more.
+        let mut filled = self.over.len();
+        block.resize(block.len().max(filled), 0);
+        block[..filled].copy_from_slice(&self.over);
+        self.over.clear();
+        if self.ended {
+            block.truncate(filled);
+        }
         while !self.ended {
-            let before = block.len();
-            let wanted = u64::try_from(self.size).unwrap_or(u64::MAX);
-            let got = self.input.by_ref().take(wanted).read_to_end(&mut block);
-            let got = got.map_err(|error| self.unreadable(error))?;
-            self.ended = got < self.size;
+            let before = filled;
+            self.fill(&mut block, filled)?;
+            filled = block.len();
+            self.ended = filled - before < self.size;
             if block.len() > MAX_TRACE + self.size {
                 let advice = "a file of traces has one of them on each line";
                 return Err(self.too_large(MAX_TRACE as u64, advice));
@@ -81,6 +86,24 @@ impl<'n, R: Read> Blocks<'n, R> {
             }
         }
         Ok(block)
+    }
+
+    /// Reads as many bytes as a block has after the first `filled` ones, and removes what was
+    /// there.
+    fn fill(&mut self, block: &mut Vec<u8>, filled: usize) -> Result<(), TraceFileError> {
+        let end = filled + self.size;
+        block.resize(block.len().max(end), 0);
+        let mut at = filled;
+        while at < end {
+            match self.input.read(&mut block[at..end]) {
+                Ok(0) => break,
+                Ok(read) => at += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.unreadable(error)),
+            }
+        }
+        block.truncate(at);
+        Ok(())
     }
 
     /// Takes back a block that is not used any more.

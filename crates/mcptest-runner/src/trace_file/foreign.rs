@@ -221,8 +221,8 @@ impl<F: Fold, T: FnMut(Step<F::Part>)> ForeignFile<'_, F, T> {
         let mut traces = traces.into_iter().peekable();
         while traces.peek().is_some() {
             let mut part = self.fold.start(next_number(self.number));
-            for trace in traces.by_ref().take(PART) {
-                self.fold.trace(&mut part, None, trace);
+            for mut trace in traces.by_ref().take(PART) {
+                self.fold.trace(&mut part, None, &mut trace);
             }
             (self.take)(Step::Part(part, 0));
         }
@@ -248,8 +248,8 @@ impl<F: Fold, T: FnMut(Step<F::Part>)> ForeignFile<'_, F, T> {
                 match input.and_then(|input| self.source.read(&input)) {
                     Ok(traces) => {
                         good += 1;
-                        for trace in traces {
-                            self.fold.trace(&mut part, Some(at), trace);
+                        for mut trace in traces {
+                            self.fold.trace(&mut part, Some(at), &mut trace);
                         }
                     }
                     Err(error) if self.settings.strict => {

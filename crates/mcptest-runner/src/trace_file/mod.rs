@@ -185,8 +185,8 @@ impl Fold for Collect {
         Vec::new()
     }
 
-    fn trace(&self, part: &mut Vec<Trace>, _: Option<usize>, trace: TraceView<'_>) {
-        part.push(trace.into_owned());
+    fn trace(&self, part: &mut Vec<Trace>, _: Option<usize>, trace: &mut TraceView<'_>) {
+        part.push(std::mem::take(trace).into_owned());
     }
 }
 
@@ -201,8 +201,9 @@ pub(crate) trait Fold: Sync {
     /// Begins a part. Parts that come later in the file have higher numbers. A part has at most
     /// [`MAX_PART`] traces.
     fn start(&self, number: u64) -> Self::Part;
-    /// Adds the next trace of a part. `line` counts from 0, from the first line of the part.
-    fn trace(&self, part: &mut Self::Part, line: Option<usize>, trace: TraceView<'_>);
+    /// Adds the next trace of a part, which nobody needs afterwards. `line` counts from 0, from the
+    /// first line of the part.
+    fn trace(&self, part: &mut Self::Part, line: Option<usize>, trace: &mut TraceView<'_>);
 }
 
 /// The most traces of a part.
@@ -348,8 +349,8 @@ pub(crate) fn fold_input<F: Fold>(
     let mut traces = read_whole(name, first)?.into_iter().peekable();
     while traces.peek().is_some() {
         let mut part = fold.start(next_number(number));
-        for trace in traces.by_ref().take(PART) {
-            fold.trace(&mut part, None, trace);
+        for mut trace in traces.by_ref().take(PART) {
+            fold.trace(&mut part, None, &mut trace);
         }
         take(Step::Part(part, 0));
     }

@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use mcptest_trace::trace::{self, TraceSyntaxError};
+use mcptest_trace::trace::{self, TraceSyntaxError, TraceView};
 
 use super::blocks::{Blocks, line_ends};
 use super::broken::Flaw;
@@ -309,13 +309,15 @@ impl<F: Fold> Work<'_, F> {
         };
         let text = std::str::from_utf8(row).map_err(|_| Flaw::NotText { line: 1 })?;
         let mut views = trace::views(text);
-        let view = views.next().ok_or_else(|| flaw(1, "the row is empty"))?;
-        let view = view.map_err(Flaw::NotTrace)?;
+        let mut view = TraceView::default();
+        let read = views.next_into(&mut view);
+        read.ok_or_else(|| flaw(1, "the row is empty"))?
+            .map_err(Flaw::NotTrace)?;
         let end = views.offset();
         if !trace::is_blank(&row[end..]) {
             return Err(flaw(end + 1, "a row is one trace, and more follows it"));
         }
-        self.fold.trace(&mut self.part, Some(line), view);
+        self.fold.trace(&mut self.part, Some(line), &mut view);
         Ok(())
     }
 
@@ -347,21 +349,22 @@ impl<F: Fold> Work<'_, F> {
     /// Works on the text that is at `start` of all bytes.
     fn text(&mut self, all: &[u8], start: usize, text: &str, is_last: bool) -> Option<usize> {
         let mut from = 0;
+        let mut view = TraceView::default();
         'again: while from < text.len() {
             let rest = &text[from..];
             let mut views = trace::views(rest);
             let mut end = 0;
-            while let Some(view) = views.next() {
+            while let Some(read) = views.next_into(&mut view) {
                 let at = from + end + white_space(&rest[end..]);
-                match view {
-                    Ok(view) => {
+                match read {
+                    Ok(()) => {
                         if self.traces == MAX_PART {
                             self.is_full = true;
                             return Some(start + from + end);
                         }
                         let needs_line = self.fold.needs_lines();
                         let line = needs_line.then(|| self.line_of(all, start + at));
-                        self.fold.trace(&mut self.part, line, view);
+                        self.fold.trace(&mut self.part, line, &mut view);
                         self.traces += 1;
                     }
                     Err(error) => {

@@ -158,7 +158,7 @@ fn a_panic_of_the_work_is_passed_on() {
     impl Fold for Panics {
         type Part = ();
         fn start(&self, _: u64) {}
-        fn trace(&self, (): &mut (), _: Option<usize>, trace: TraceView<'_>) {
+        fn trace(&self, (): &mut (), _: Option<usize>, trace: &mut TraceView<'_>) {
             assert_ne!(trace.run, Some(31), "the run that panics");
         }
     }

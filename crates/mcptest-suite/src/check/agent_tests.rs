@@ -44,7 +44,9 @@ impl<'a> Checker<'a> {
                     .map(|fault| fault.name.as_str())
                     .collect();
                 known.extend(self.attacks.iter().map(Attack::name));
-                let (kind, section) = match (self.faults.is_empty(), self.attacks.is_empty()) {
+                known.extend(self.invalid_attacks.iter().map(String::as_str));
+                let has_attacks = !self.attacks.is_empty() || !self.invalid_attacks.is_empty();
+                let (kind, section) = match (self.faults.is_empty(), !has_attacks) {
                     (true, false) => ("attack", "attacks"),
                     (false, false) => ("fault or attack", "faults"),
                     _ => ("fault", "faults"),
@@ -238,12 +240,19 @@ impl<'a> Checker<'a> {
             &own.expect,
             &OBSERVABLE_ROOTS,
         );
+        let client = self.agent_client(part, at, own, is_external, &expect);
         let turns = self.turns(part, at, own);
         let state = self.state(part, at, own, &servers);
         self.can_continue(part, at, &agents, !turns.is_empty());
         let runs = own.runs.or_else(|| base?.runs);
         let attacks = self.injected_attacks(own, base);
-        let injected: Vec<String> = attacks.iter().map(|one| one.name().to_owned()).collect();
+        let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
+        let names = names.into_iter().flat_map(|names| &names.0);
+        // One with a problem of its own is injected all the same.
+        let is_attack = |name: &&String| {
+            self.invalid_attacks.contains(name) || attacks.iter().any(|one| one.name() == *name)
+        };
+        let injected: Vec<String> = names.filter(is_attack).cloned().collect();
         // Taken out for a moment: loading a gate adds problems to the checker.
         let declared = std::mem::take(&mut self.attacks);
         let invalid = std::mem::take(&mut self.invalid_attacks);
@@ -337,6 +346,7 @@ impl<'a> Checker<'a> {
             expect,
             gates,
             script: script.cloned().unwrap_or_default(),
+            client,
             tags: own.tags.clone(),
         })));
     }

@@ -15,7 +15,9 @@ impl Checker<'_> {
                     let mut faults = part.file.faults.iter();
                     faults.any(|fault| fault.name == name)
                 });
-            let message = if self.attacks.iter().any(|attack| attack.name() == name) {
+            let is_known = self.attacks.iter().any(|attack| attack.name() == name)
+                || self.invalid_attacks.iter().any(|other| other == name);
+            let message = if is_known {
                 Some(format!("duplicate attack `{name}`"))
             } else if is_fault {
                 Some(format!("`{name}` is the name of a fault, too"))

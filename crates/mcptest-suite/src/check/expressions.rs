@@ -2,9 +2,16 @@
 
 use mcptest_gate_api::GateInfo;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::target::Target;
 use mcptest_yaml::{Diagnostic, Document, Span, suggest};
 
 use super::diagnostics::{escape, place};
+
+/// The roots whose members are known, with these. Others have what a server or an agent sends.
+const KNOWN_MEMBERS: [(&str, &[&str]); 2] = [
+    ("client", &["sampling", "elicitation", "roots", "other"]),
+    ("cancellation", &["sent", "responsive", "answered", "error"]),
+];
 
 /// Compiles one expectation and checks that its target has a root that exists.
 pub(super) fn compile(
@@ -16,21 +23,55 @@ pub(super) fn compile(
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Expectation> {
     match Expectation::compile(written, at) {
-        Ok(expectation) if roots.contains(&expectation.target.root()) => Some(expectation),
         Ok(expectation) => {
-            let span = if written.0.get("target").is_some() {
-                document.span_at(&format!("{at}/target"))
-            } else {
-                document.key_span_at(&format!("{at}/{}", escape(expectation.target.as_str())))
+            let span = || match written.0.get("target") {
+                Some(_) => document.span_at(&format!("{at}/target")),
+                None => {
+                    document.key_span_at(&format!("{at}/{}", escape(expectation.target.as_str())))
+                }
             };
-            problems.push(unknown_root(document, span, &expectation, roots, gates));
-            None
+            let problem = if roots.contains(&expectation.target.root()) {
+                unknown_member(document, span, &expectation.target)
+            } else {
+                let span = span();
+                Some(unknown_root(document, span, &expectation, roots, gates))
+            };
+            match problem {
+                None => Some(expectation),
+                Some(problem) => {
+                    problems.push(problem);
+                    None
+                }
+            }
         }
         Err(found) => {
             problems.extend(found.iter().map(|problem| place(document, "", problem)));
             None
         }
     }
+}
+
+fn unknown_member(
+    document: &Document,
+    span: impl FnOnce() -> Span,
+    target: &Target,
+) -> Option<Diagnostic> {
+    let root = target.root();
+    let (_, members) = KNOWN_MEMBERS.iter().find(|(known, _)| *known == root)?;
+    let member = target.as_str().strip_prefix(root)?.strip_prefix('.')?;
+    if members
+        .iter()
+        .any(|known| target.is_of(&format!("{root}.{known}")))
+    {
+        return None;
+    }
+    let member = member.split(['.', '[']).next().unwrap_or(member);
+    let diagnostic = document.error(span(), format!("unknown target `{}`", target.as_str()));
+    let diagnostic = match suggest(member, members.iter().copied()) {
+        Some(near) => diagnostic.label(format!("did you mean `{root}.{near}`?")),
+        None => diagnostic,
+    };
+    Some(diagnostic.help(format!("`{root}` has {}", members.join(", "))))
 }
 
 fn unknown_root(

@@ -7,7 +7,7 @@ use mcptest_trace::trace::OBSERVABLE_ROOTS;
 use mcptest_yaml::Diagnostic;
 use serde_json::Value;
 
-use super::TOOL_ROOTS;
+use super::DIRECT_ROOTS;
 use super::diagnostics::place;
 use super::expressions::compile;
 use crate::import::InvalidFile;
@@ -88,17 +88,19 @@ pub(crate) fn expressions_of_invalid(
             }
         }
     }
-    for (index, entry) in list_of(&root, "tools").iter().enumerate() {
-        let at = format!("/tools/{index}/expect");
-        let expect = entry.get("expect");
-        try_expectations(&at, expect, &TOOL_ROOTS, &mut problems);
-        let assertions = expect.and_then(|expect| expect.get("assertions"));
-        try_expectations(
-            &format!("{at}/assertions"),
-            assertions,
-            &TOOL_ROOTS,
-            &mut problems,
-        );
+    for section in ["tools", "resources", "prompts"] {
+        for (index, entry) in list_of(&root, section).iter().enumerate() {
+            let at = format!("/{section}/{index}/expect");
+            let expect = entry.get("expect");
+            try_expectations(&at, expect, &DIRECT_ROOTS, &mut problems);
+            let assertions = expect.and_then(|expect| expect.get("assertions"));
+            try_expectations(
+                &format!("{at}/assertions"),
+                assertions,
+                &DIRECT_ROOTS,
+                &mut problems,
+            );
+        }
     }
     for (index, entry) in list_of(&root, "tool_quality").iter().enumerate() {
         let at = format!("/tool_quality/{index}/expect");

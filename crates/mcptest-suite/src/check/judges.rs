@@ -75,6 +75,16 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks the script of a model that answers `sampling/createMessage`.
+    pub(super) fn sampling_script(
+        &mut self,
+        part: &Part,
+        model_at: &str,
+        asked: (&str, Option<&Value>),
+    ) {
+        self.model_script(part, model_at, asked, &SAMPLER);
+    }
+
     /// Checks that `builtin/scripted` has a script, and no other model has one.
     fn model_script(
         &mut self,
@@ -128,6 +138,12 @@ const JUDGE: Role = Role {
     scripted: "the judge `builtin/scripted`",
     work: "judge text",
     example: "[[{say: '{\"score\": 1, \"reason\": \"clear\"}'}]]",
+};
+
+const SAMPLER: Role = Role {
+    scripted: "the model `builtin/scripted`",
+    work: "answer a server",
+    example: "[[{say: \"It is sunny.\"}]]",
 };
 
 const READER: Role = Role {

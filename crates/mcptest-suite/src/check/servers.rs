@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Checker;
 use super::diagnostics::{escape, has_host, key_error};
-use crate::file::ServerFile;
+use crate::file::{LifecycleFile, ServerFile, TransportFile};
 use crate::import::Part;
 use crate::suite::{HttpAddress, Server};
 
@@ -53,15 +53,21 @@ impl Checker<'_> {
         let for_http = [
             ("headers", !file.headers.is_empty()),
             ("bearer", file.bearer.is_some()),
+            ("auth", file.auth.is_some()),
+            ("transport", file.transport != TransportFile::Auto),
         ];
         for (key, _) in for_http.iter().filter(|(_, written)| *written) {
+            let help = match *key {
+                "transport" => "a program is reached over its standard streams",
+                _ => "pass secrets to a program through `env:`",
+            };
             self.problems.push(
                 part.document
                     .diagnostic_at(
                         &format!("{at}/{key}"),
                         format!("`{key}` applies only to a server with a `url`"),
                     )
-                    .help("pass secrets to a program through `env:`"),
+                    .help(help),
             );
         }
         let Some(command) = &file.command else {
@@ -136,9 +142,25 @@ impl Checker<'_> {
             fine &= self.bearer(part, &format!("{at}/bearer"), token, &headers);
             headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
+        if file.transport == TransportFile::Sse && file.lifecycle == LifecycleFile::Discover {
+            fine = false;
+            let message =
+                "HTTP+SSE has no `server/discover`, so it cannot be `lifecycle: discover`";
+            let at = format!("{at}/transport");
+            self.problems
+                .push(part.document.diagnostic_at(&at, message));
+        }
+        let mut auth = None;
+        if let Some(written) = &file.auth {
+            let checked = self.auth(part, at, url, written, &headers);
+            fine &= checked.is_some();
+            auth = checked.map(Box::new);
+        }
         fine.then(|| HttpAddress {
             url: url.trim().to_owned(),
             headers,
+            transport: file.transport,
+            auth,
         })
     }
 

@@ -106,7 +106,7 @@ impl Endpoint {
             StatusCode::TOO_MANY_REQUESTS => WireErrorKind::RateLimit,
             _ => WireErrorKind::Protocol,
         };
-        if kind == WireErrorKind::Auth {
+        if kind == WireErrorKind::Auth && self.credentials.is_none() {
             detail.push_str(if self.headers.is_empty() {
                 "; no header with a credential was sent"
             } else {

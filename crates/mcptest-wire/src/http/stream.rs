@@ -121,7 +121,11 @@ impl Endpoint {
                 .clone()
                 .map(|id| ("last-event-id".into(), id)),
         );
-        let (mut response, sender) = self.send(&Method::GET, Bytes::new(), &extra).await?;
+        let sent = self.send(&Method::GET, Bytes::new(), &extra).await;
+        if parser.last_id.is_none() {
+            self.listening().cancel();
+        }
+        let (mut response, sender) = sent?;
         if !response.status().is_success()
             || content_type(&response).as_deref() != Some("text/event-stream")
         {

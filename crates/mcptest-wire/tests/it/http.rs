@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::http_support::{RawServer, Seen, answer, close, hang, json_answer, raw, stream_head};
 use crate::support::{call, options, result, run, soon};
 
-fn reply(seen: &Seen, text: &str) -> Value {
+pub fn reply(seen: &Seen, text: &str) -> Value {
     let content = json!([{"type": "text", "text": text}]);
     json!({"jsonrpc": "2.0", "id": seen.id(), "result": {"content": content}})
 }
@@ -279,7 +279,7 @@ fn a_stateless_call_is_cancelled_by_closing_its_stream() {
             .unwrap();
         let short = CallOptions {
             timeout: Some(Duration::from_millis(100)),
-            cancel: None,
+            ..CallOptions::default()
         };
         let error = client
             .call_tool("echo", &json!({}), &short)
@@ -331,7 +331,7 @@ fn a_server_that_starts_late_is_waited_for() {
     run(async {
         let server = HttpServer {
             url: format!("http://{address}/mcp"),
-            headers: Vec::new(),
+            ..HttpServer::default()
         };
         let client = Client::connect_http("late", &server, &options(Lifecycle::Initialize))
             .await
@@ -350,7 +350,7 @@ fn a_server_that_never_starts_is_named() {
         drop(listener);
         let server = HttpServer {
             url: format!("http://{address}/mcp?key=hidden"),
-            headers: Vec::new(),
+            ..HttpServer::default()
         };
         let options = ConnectOptions {
             connect_timeout: Duration::from_millis(200),
@@ -381,7 +381,7 @@ fn invalid_addresses_are_rejected() {
     ] {
         let server = HttpServer {
             url: url.to_owned(),
-            headers: Vec::new(),
+            ..HttpServer::default()
         };
         let error = run(async {
             Client::connect_http("x", &server, &ConnectOptions::default())
@@ -656,7 +656,7 @@ fn a_timeout_cancels_the_call_at_the_server() {
         let client = open(&server).await;
         let short = CallOptions {
             timeout: Some(Duration::from_millis(100)),
-            cancel: None,
+            ..CallOptions::default()
         };
         let error = client
             .call_tool("hang", &json!({}), &short)

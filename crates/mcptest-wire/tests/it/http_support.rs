@@ -51,8 +51,21 @@ impl RawServer {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), handler)
     }
 
+    /// Serves until the test ends, without the built-in handshake.
+    pub fn bare(handler: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static) -> Self {
+        Self::serve(TcpListener::bind("127.0.0.1:0").unwrap(), false, handler)
+    }
+
     pub fn on(
         listener: TcpListener,
+        handler: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static,
+    ) -> Self {
+        Self::serve(listener, true, handler)
+    }
+
+    fn serve(
+        listener: TcpListener,
+        shakes_hands: bool,
         handler: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static,
     ) -> Self {
         let address = listener.local_addr().unwrap().to_string();
@@ -62,7 +75,7 @@ impl RawServer {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (log, handler) = (log.clone(), handler.clone());
-                thread::spawn(move || serve(stream, &log, &*handler));
+                thread::spawn(move || serve(stream, &log, shakes_hands, &*handler));
             }
         });
         Self { address, seen }
@@ -71,7 +84,7 @@ impl RawServer {
     pub fn server(&self) -> HttpServer {
         HttpServer {
             url: format!("http://{}/mcp", self.address),
-            headers: Vec::new(),
+            ..HttpServer::default()
         }
     }
 
@@ -88,27 +101,33 @@ impl RawServer {
     }
 }
 
-fn serve(mut stream: TcpStream, log: &Mutex<Vec<Seen>>, handler: &Handler) {
+fn serve(mut stream: TcpStream, log: &Mutex<Vec<Seen>>, shakes_hands: bool, handler: &Handler) {
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some(seen) = read(&mut reader) {
         log.lock().unwrap().push(seen.clone());
         match (seen.method.as_str(), seen.rpc()) {
+            _ if !shakes_hands => handler(&seen, &mut stream),
             ("POST", "initialize") => json_answer(
                 &mut stream,
                 "200 OK",
                 &[("mcp-session-id", "s-1")],
-                &json!({"jsonrpc": "2.0", "id": seen.id(), "result": {
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "raw", "version": "1"},
-                }}),
+                &initialized(&seen),
             ),
             ("POST", "notifications/initialized") => answer(&mut stream, "202 Accepted", &[], b""),
             ("DELETE", _) => answer(&mut stream, "200 OK", &[], b""),
             _ => handler(&seen, &mut stream),
         }
     }
+}
+
+/// The reply to `initialize`.
+pub fn initialized(seen: &Seen) -> Value {
+    json!({"jsonrpc": "2.0", "id": seen.id(), "result": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "raw", "version": "1"},
+    }})
 }
 
 fn read(reader: &mut BufReader<TcpStream>) -> Option<Seen> {

@@ -1,6 +1,7 @@
 //! Servers that require input before they answer, and tools with header annotations.
 
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcptest_wire::{
@@ -15,7 +16,7 @@ use crate::support::run;
 fn options(answers: Answers) -> ConnectOptions {
     ConnectOptions {
         lifecycle: Lifecycle::Discover,
-        answers,
+        handler: Arc::new(answers),
         ..ConnectOptions::default()
     }
 }

@@ -36,7 +36,7 @@ impl HttpOracle {
             .unwrap();
         let server = HttpServer {
             url: format!("http://{}/mcp", address.trim()),
-            headers: Vec::new(),
+            ..HttpServer::default()
         };
         Self { process, server }
     }
@@ -119,7 +119,7 @@ async fn exercise(client: Client, revision: Revision) {
     // The server ends this call because we notify it of the cancellation.
     let short = CallOptions {
         timeout: Some(Duration::from_millis(200)),
-        cancel: None,
+        ..CallOptions::default()
     };
     let error = client.call_tool("sleep", &json!({}), &short).await;
     assert_eq!(error.unwrap_err().kind, WireErrorKind::Timeout);

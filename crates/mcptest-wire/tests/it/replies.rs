@@ -99,7 +99,7 @@ fn a_timeout_shows_what_was_printed() {
         let client = connect("noisy").await;
         let short = CallOptions {
             timeout: Some(Duration::from_millis(1000)),
-            cancel: None,
+            ..CallOptions::default()
         };
         let error = client.call_tool("noise-only", &Value::Null, &short).await;
         let error = error.unwrap_err();
@@ -119,7 +119,7 @@ fn a_late_reply_is_counted_and_not_a_violation() {
         let client = connect("good").await;
         let short = CallOptions {
             timeout: Some(Duration::from_millis(300)),
-            cancel: None,
+            ..CallOptions::default()
         };
         // It answers when it reads the cancellation.
         let error = client.call_tool("slow", &Value::Null, &short).await;
@@ -139,6 +139,7 @@ fn cancelling_and_dropping_both_notify_the_server() {
         let cancelling = CallOptions {
             timeout: None,
             cancel: Some(token.clone()),
+            ..CallOptions::default()
         };
         let (error, ()) =
             tokio::join!(client.call_tool("slow", &Value::Null, &cancelling), async {
@@ -194,7 +195,7 @@ fn a_server_that_stops_reading_cannot_block_us() {
         let client = connect("good").await;
         let short = CallOptions {
             timeout: Some(Duration::from_millis(1000)),
-            cancel: None,
+            ..CallOptions::default()
         };
         let stopped = client.call_tool("stops-reading", &Value::Null, &short);
         assert_eq!(stopped.await.unwrap_err().kind, WireErrorKind::Timeout);

@@ -48,7 +48,7 @@ fn shown(case: &ScoredCase, stored: &str) -> Value {
             run.calls,
             run.tokens,
             run.has_details,
-            record(run)
+            record(&run)
         ])
     });
     json!({

@@ -1,128 +1,28 @@
-//! `tools:` and `tool_quality:`: tests without an agent, with the fixtures, saved values and
-//! snapshots of direct tool tests.
+//! Fixtures, saved values and snapshots of direct tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use mcptest_catalog::quality;
-use mcptest_trace::expect::Expectation;
-use mcptest_trace::matcher::Matcher;
 use mcptest_trace::snapshot::{Snapshot, file_stem};
 use mcptest_trace::target::Target;
 use mcptest_yaml::suggest;
 use serde_json::Value;
 
-use super::diagnostics::{escape, key_error, unknown_name};
-use super::{Checker, TOOL_ROOTS};
-use crate::file::{FixtureCallFile, ToolQualityFile, ToolTestFile};
+use super::diagnostics::{escape, key_error};
+use super::{Checker, DIRECT_ROOTS, TOOL_ROOTS};
+use crate::file::FixtureCallFile;
 use crate::import::Part;
-use crate::options::Purpose;
-use crate::suite::{FixtureCall, StoredSnapshot, Test, ToolQualityTest, ToolTest};
+use crate::suite::{FixtureCall, StoredSnapshot};
 use crate::template::Args;
 use crate::tool_file::SnapshotFields;
 
 /// The names of the values saved so far in a test.
-type Names = Vec<String>;
+pub(super) type Names = Vec<String>;
 
-impl<'a> Checker<'a> {
-    pub(super) fn quality_test(&mut self, part: &'a Part, at: &str, file: &ToolQualityFile) {
-        self.name(part, at, &file.name);
-        self.named_server(part, at, &file.server);
-        let warnings = quality::bound_warnings(&file.expect, &format!("{at}/expect"));
-        self.add(part, "", &warnings);
-        match quality::expectations(&file.expect, &format!("{at}/expect")) {
-            Ok(expect) => self.suite.tests.push(Test::ToolQuality(ToolQualityTest {
-                name: file.name.clone(),
-                server: file.server.clone(),
-                expect,
-                tags: file.tags.clone(),
-            })),
-            Err(found) => self.add(part, "", &found),
-        }
-    }
-
-    /// Checks that a server is declared.
-    fn named_server(&mut self, part: &Part, at: &str, server: &str) {
-        if self.options.purpose == Purpose::Run && !self.is_declared(server) {
-            let known = self.declared();
-            let place = format!("{at}/server");
-            self.problems.push(unknown_name(
-                part, &place, "server", server, &known, "servers",
-            ));
-        }
-    }
-
-    pub(super) fn tool_test(&mut self, part: &'a Part, at: &str, file: ToolTestFile) {
-        self.name(part, at, &file.name);
-        self.named_server(part, at, &file.server);
-        let place = format!("{at}/expect{}", file.expect.assertions_at);
-        let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
-        let in_dollars = self.suite.budget.usd.is_some();
-        self.judges(part, &place, &file.expect.assertions, in_dollars);
-        if file.expect.assertions.is_empty() {
-            expect = vec![
-                Expectation::default_of("error", Matcher::exact(Value::Null)),
-                Expectation::default_of("result.is_error", Matcher::exact(Value::Bool(false))),
-            ];
-        }
-        let mut saved = Names::new();
-        let setup = self.fixtures(
-            part,
-            &|| format!("{at}/setup"),
-            &file.setup,
-            &file.server,
-            &mut saved,
-        );
-        let args = self.args(part, &|| format!("{at}/args"), file.args, &saved);
-        let place = || format!("{at}/save");
-        let save = self.save(part, &place, &file.save, &mut saved, &TOOL_ROOTS);
-        let teardown = self.fixtures(
-            part,
-            &|| format!("{at}/teardown"),
-            &file.teardown,
-            &file.server,
-            &mut saved,
-        );
-        if !file.save.is_empty() && file.teardown.is_empty() {
-            let message =
-                "values saved here can only be used in `teardown`, but there is none".to_owned();
-            self.problems.push(
-                key_error(part, &format!("{at}/save"), message)
-                    .help("save values for the call itself in `setup`"),
-            );
-        }
-        let snapshot = file.snapshot.0.as_ref();
-        let snapshot = snapshot.and_then(|fields| self.snapshot(part, at, &file.name, fields));
-        let timeout = file.timeout.as_ref();
-        let timeout = timeout
-            .and_then(|written| self.duration(part, &format!("{at}/timeout"), Some(written)));
-        let has_state = !setup.is_empty() || !teardown.is_empty();
-        self.suite.tests.push(Test::Tool(Box::new(ToolTest {
-            name: file.name,
-            server: file.server,
-            tool: file.tool,
-            args,
-            expect,
-            max_duration: file.expect.max_duration_ms.map(Duration::from_millis),
-            max_response_tokens: file.expect.max_response_tokens,
-            snapshot,
-            setup,
-            teardown,
-            save,
-            timeout,
-            isolation: file.isolation,
-            // Concurrent tests would affect the state and the duration.
-            serial: file
-                .serial
-                .unwrap_or(has_state || file.expect.max_duration_ms.is_some()),
-            tags: file.tags,
-        })));
-    }
-
-    /// The calls of `setup:` or `teardown:`. `at` makes the pointer to the list: most tests have
-    /// none.
-    fn fixtures(
+impl Checker<'_> {
+    /// The calls of `setup:`, `trigger:` or `teardown:`. `at` makes the pointer to the list: most
+    /// tests have none.
+    pub(super) fn fixtures(
         &mut self,
         part: &Part,
         at: &dyn Fn() -> String,
@@ -159,6 +59,18 @@ impl<'a> Checker<'a> {
         saved: &Names,
     ) -> Args {
         let args = Args::new(written);
+        self.saved_uses(part, at, &args, saved);
+        args
+    }
+
+    /// Checks that values were saved before they are used.
+    pub(super) fn saved_uses(
+        &mut self,
+        part: &Part,
+        at: &dyn Fn() -> String,
+        args: &Args,
+        saved: &Names,
+    ) {
         for (name, place) in args.uses() {
             if saved.contains(&name) {
                 continue;
@@ -176,7 +88,6 @@ impl<'a> Checker<'a> {
                     None => problem.help(format!("saved before this call: {}", saved.join(", "))),
                 });
         }
-        args
     }
 
     pub(super) fn save(
@@ -210,9 +121,9 @@ impl<'a> Checker<'a> {
         checked
     }
 
-    /// A path into the result of a direct call.
-    fn tool_target(&mut self, part: &Part, at: &str, path: &str) -> Option<Target> {
-        self.answer_target(part, at, path, &TOOL_ROOTS)
+    /// A path into the answer to a direct request.
+    fn direct_target(&mut self, part: &Part, at: &str, path: &str) -> Option<Target> {
+        self.answer_target(part, at, path, &DIRECT_ROOTS)
     }
 
     /// A path into an answer with these roots.
@@ -239,7 +150,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The snapshot of a test, in `snapshots/SUITE/TEST.json` next to the file of the test.
-    fn snapshot(
+    pub(super) fn snapshot(
         &mut self,
         part: &Part,
         at: &str,
@@ -250,13 +161,13 @@ impl<'a> Checker<'a> {
         let target = fields
             .target
             .as_ref()
-            .map(|path| self.tool_target(part, &format!("{at}/target"), path));
+            .map(|path| self.direct_target(part, &format!("{at}/target"), path));
         let ignore = fields
             .ignore
             .iter()
             .enumerate()
             .filter_map(|(index, path)| {
-                self.tool_target(part, &format!("{at}/ignore/{index}"), path)
+                self.direct_target(part, &format!("{at}/ignore/{index}"), path)
             })
             .collect();
         let stem = match &fields.name {
