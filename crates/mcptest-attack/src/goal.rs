@@ -248,7 +248,7 @@ impl Goal {
 }
 
 /// A value with the canary inserted in all strings.
-fn insert(value: &Value, canary: &str) -> Value {
+pub(crate) fn insert(value: &Value, canary: &str) -> Value {
     match value {
         Value::String(text) => text.replace(CANARY, canary).into(),
         Value::Array(items) => items.iter().map(|item| insert(item, canary)).collect(),

@@ -2,16 +2,20 @@
 //!
 //! The agent loop, the proxies and the mock server ask here before they pass a call on, and before
 //! they hand an answer of a server to the agent. Messages have the form of MCP (`isError`,
-//! `structuredContent`, `inputSchema`). Changes are [`Edit`]s of the `result` of a message.
+//! `structuredContent`, `inputSchema`). Changes are edits of the `result` of a message.
 
 use std::collections::BTreeMap;
 
 use mcptest_trace::tool_id::KnownServers;
 use serde_json::{Map, Value, json};
 
-use crate::attack::{Attack, NOTE, PlannedAttack};
-use crate::edit::{Change, Edit, Key, apply, get};
+use crate::attack::{Attack, PlannedAttack};
+use crate::edit::{Change, Edit, Key, get};
 use crate::record::{ATTACK_KEY, CONTAINED_KEY, InjectedAttack};
+use crate::rewrite::{
+    Changes, append, append_at, describe, describe_parameter, embedded_resource, has_tool,
+    own_tool, set,
+};
 use crate::written::{AttackTarget, Place};
 
 /// An answer of mcptest itself to a call, which is not passed on.
@@ -25,26 +29,37 @@ pub struct CallAnswer {
     pub marks: Map<String, Value>,
 }
 
-/// The changes of an answer, and the keys that they leave in the recorded result.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Changes {
-    /// The changes of `result`, in order.
-    pub edits: Vec<Edit>,
-    /// Further keys of the recorded result.
-    pub marks: Map<String, Value>,
-}
-
 /// An attack of the run, and how often it could have struck.
 #[derive(Debug, Clone)]
 struct Active {
     planned: PlannedAttack,
-    /// The calls that it matched.
+    /// The calls, or reads of its text, that it matched.
     matched: u64,
     /// The lists of tools so far, by server.
     lists: BTreeMap<String, u64>,
     /// True if the client received the notice that the list has changed.
     notified: bool,
     offered_after_calls: Option<u64>,
+}
+
+impl Active {
+    /// Counts a chance to strike. Returns true if the attack takes it.
+    fn strikes(&mut self) -> bool {
+        self.matched += 1;
+        self.matched > self.planned.attack.after
+    }
+
+    /// Returns true if a call is one of the attacker's tool, which the agent was offered.
+    fn is_own_tool(&self, server: Option<&str>, tool: &str, first_server: Option<&str>) -> bool {
+        let own_server = self.planned.attack.target.server.as_deref();
+        let is_server = match (own_server.or(first_server), server) {
+            (Some(own), Some(server)) => own == server,
+            _ => true,
+        };
+        self.offered_after_calls.is_some()
+            && self.planned.own_tool.as_deref() == Some(tool)
+            && is_server
+    }
 }
 
 /// The attacks of one run.
@@ -99,8 +114,15 @@ impl AttackRun {
         records.collect()
     }
 
-    /// Counts calls that were made without [`on_call`](Self::on_call): sets the number of all calls
-    /// so far.
+    /// Returns true if a call may have to be contained, so that every call must be seen.
+    #[must_use]
+    pub fn contains_calls(&self) -> bool {
+        self.planned()
+            .any(|planned| planned.attack.contain || planned.own_tool.is_some())
+    }
+
+    /// Sets the number of all calls so far, for calls that were made without
+    /// [`on_call`](Self::on_call).
     pub fn set_calls(&mut self, calls: u64) {
         self.calls = calls;
     }
@@ -110,30 +132,18 @@ impl AttackRun {
         self.calls += 1;
     }
 
-    /// The text of the instructions of a server, if an attack adds one.
-    pub fn instructions(&mut self, server: &str) -> Option<String> {
-        let mut result = json!({});
-        self.on_instructions(server, &result.clone())
-            .apply(&mut result);
-        Some(result.get("instructions")?.as_str()?.to_owned())
-    }
-
     /// Returns true if a list of tools changes during the run.
     #[must_use]
     pub fn changes_later_lists(&self) -> bool {
-        let mut attacks = self.planned().map(|planned| &planned.attack);
-        self.changes_lists() && attacks.any(|attack| attack.after > 0)
+        self.planned()
+            .any(|planned| planned.attack.after > 0 && planned.attack.place.is_listed())
     }
 
     /// Returns true if an attack can change a list of tools.
     #[must_use]
     pub fn changes_lists(&self) -> bool {
-        self.active.iter().any(|active| {
-            matches!(
-                active.planned.attack.place,
-                Place::Description | Place::Parameter | Place::Tool
-            )
-        })
+        self.planned()
+            .any(|planned| planned.attack.place.is_listed())
     }
 
     /// Counts a call, and answers it if it must not reach its server: one that meets a step of a
@@ -145,10 +155,14 @@ impl AttackRun {
         args: Option<&Value>,
     ) -> Option<CallAnswer> {
         self.calls += 1;
+        let first_server = self.names.first().map(String::as_str);
         let contained = self.active.iter().find(|active| {
             let planned = &active.planned;
-            planned.own_tool.as_deref() == Some(tool)
+            // The default goal of an attacker's tool is met by that tool only.
+            let has_goal = planned.own_tool.is_none() || planned.attack.goal.is_some();
+            active.is_own_tool(server, tool, first_server)
                 || (planned.attack.contain
+                    && has_goal
                     && planned.goal.meets_step(server, tool, args, &self.servers))
         });
         if let Some(active) = contained {
@@ -161,15 +175,15 @@ impl AttackRun {
         let server = server.unwrap_or_default();
         for active in &mut self.active {
             let attack = &active.planned.attack;
-            if attack.place != Place::Error || !attack.target.is_tool(server, tool) {
-                continue;
-            }
-            active.matched += 1;
-            if active.matched > attack.after {
+            if attack.place == Place::Error
+                && attack.target.is_tool(server, tool)
+                && active.strikes()
+            {
+                let name = active.planned.attack.name.as_str();
                 return Some(CallAnswer {
                     text: active.planned.text.clone(),
                     is_error: true,
-                    marks: Map::from_iter([(ATTACK_KEY.to_owned(), attack.name.as_str().into())]),
+                    marks: Map::from_iter([(ATTACK_KEY.to_owned(), name.into())]),
                 });
             }
         }
@@ -182,29 +196,35 @@ impl AttackRun {
         let mut changes = Changes::default();
         let mut carried: Vec<Value> = Vec::new();
         for active in &mut self.active {
-            let planned = &active.planned;
-            let attack = &planned.attack;
-            if let Some(plant) = &attack.plant
-                && plant.resource.is_none()
-                && plant.prompt.is_none()
-                && plant.is_tool(server, tool)
-            {
-                let edits = append(&changed, &planned.planted);
+            let attack = &active.planned.attack;
+            if let Some(plant) = &attack.plant {
+                let planted = active.planned.planted.as_str();
+                let edits = if plant.resource.is_some() {
+                    embedded_resource(&changed, plant, server, planted)
+                } else if plant.prompt.is_none() && plant.is_tool(server, tool) {
+                    append(&changed, planted)
+                } else {
+                    Vec::new()
+                };
                 changes.add(&mut changed, edits);
             }
-            if attack.place != Place::Result || !attack.target.is_tool(server, tool) {
-                continue;
-            }
-            active.matched += 1;
-            if active.matched <= attack.after {
-                continue;
-            }
-            let edits = match &planned.at {
-                Some(at) => append_at(&changed, at.as_str(), &planned.text),
-                None => append(&changed, &planned.text),
+            let edits = match attack.place {
+                Place::Result if attack.target.is_tool(server, tool) => match &active.planned.at {
+                    Some(at) => append_at(&changed, at.as_str(), &active.planned.text),
+                    None => append(&changed, &active.planned.text),
+                },
+                Place::Resource => {
+                    embedded_resource(&changed, &attack.target, server, &active.planned.text)
+                }
+                _ => continue,
             };
+            // A result without the resource is no chance to strike; one without the text at
+            // `at` is.
+            if (edits.is_empty() && attack.place == Place::Resource) || !active.strikes() {
+                continue;
+            }
             if changes.add(&mut changed, edits) {
-                carried.push(attack.name.as_str().into());
+                carried.push(active.planned.attack.name.as_str().into());
             }
         }
         if let Some(mark) = match carried.len() {
@@ -227,7 +247,7 @@ impl AttackRun {
     ) -> Changes {
         let mut changed = result.clone();
         let mut changes = Changes::default();
-        let own_server = self.names.first().map(String::as_str);
+        let first_server = self.names.first().map(String::as_str);
         for active in &mut self.active {
             let planned = &active.planned;
             let attack = &planned.attack;
@@ -242,10 +262,12 @@ impl AttackRun {
                     describe_parameter(&changed, &attack.target, server, &planned.text)
                 }
                 Place::Tool => {
-                    let wanted = attack.target.server.as_deref().or(own_server);
+                    let wanted = attack.target.server.as_deref().or(first_server);
                     let here = wanted.is_none_or(|wanted| wanted == server);
                     let tool = planned.own_tool.as_deref().filter(|_| here && is_last_page);
-                    tool.map(|tool| own_tool(tool, &planned.text))
+                    // A second tool of the same name would hide the server's own.
+                    tool.filter(|tool| !has_tool(&changed, tool))
+                        .map(|tool| own_tool(tool, &planned.text))
                         .into_iter()
                         .collect()
                 }
@@ -283,17 +305,29 @@ impl AttackRun {
         changes
     }
 
+    /// The instructions of a server with those that attacks add, given its own. Nothing if no
+    /// attack adds any.
+    pub fn instructions(&mut self, server: &str, own: Option<&str>) -> Option<String> {
+        let mut result = json!({});
+        if let Some(own) = own {
+            result["instructions"] = own.into();
+        }
+        let changes = self.on_instructions(server, &result);
+        if changes.is_empty() {
+            return None;
+        }
+        changes.apply(&mut result);
+        Some(result.get("instructions")?.as_str()?.to_owned())
+    }
+
     /// The changes of the answer to `resources/read`.
     pub fn on_resource(&mut self, server: &str, uri: &str, result: &Value) -> Changes {
-        let is_meant = |target: &AttackTarget| {
-            let resource = target.resource.as_deref();
-            target.is_server(server) && resource.is_none_or(|wanted| wanted == uri)
-        };
+        let is_meant = |target: &AttackTarget| target.is_resource(server, uri);
         self.on_texts(result, Place::Resource, &is_meant, |result| {
             let blocks = result.get("contents")?.as_array()?;
             let index = blocks
                 .iter()
-                .rposition(|block| block.get("text").is_some())?;
+                .rposition(|block| block.get("text").is_some_and(Value::is_string))?;
             Some(vec!["contents".into(), index.into(), "text".into()])
         })
     }
@@ -306,9 +340,11 @@ impl AttackRun {
         };
         self.on_texts(result, Place::Prompt, &is_meant, |result| {
             let messages = result.get("messages")?.as_array()?;
-            let index = messages
-                .iter()
-                .rposition(|message| message.pointer("/content/text").is_some())?;
+            let index = messages.iter().rposition(|message| {
+                message
+                    .pointer("/content/text")
+                    .is_some_and(Value::is_string)
+            })?;
             Some(vec![
                 "messages".into(),
                 index.into(),
@@ -329,8 +365,7 @@ impl AttackRun {
         let mut changes = Changes::default();
         let calls = self.calls;
         for active in &mut self.active {
-            let planned = &active.planned;
-            let attack = &planned.attack;
+            let attack = &active.planned.attack;
             let plants = attack.plant.as_ref().is_some_and(|plant| {
                 let names_place = match place {
                     Place::Prompt => plant.prompt.is_some(),
@@ -338,27 +373,22 @@ impl AttackRun {
                 };
                 names_place && is_meant(plant)
             });
-            if plants
-                && let Some(path) = path(&changed)
-                && let Some(old) = get(&changed, &path).and_then(Value::as_str)
-            {
-                let edit = set(path, old, &planned.planted);
-                changes.add(&mut changed, vec![edit]);
-            }
-            if attack.place != place || !is_meant(&attack.target) {
-                continue;
-            }
-            active.matched += 1;
-            if active.matched <= attack.after {
-                continue;
-            }
-            let Some(path) = path(&changed) else { continue };
-            let Some(old) = get(&changed, &path).and_then(Value::as_str) else {
-                continue;
-            };
-            let edit = set(path, old, &planned.text);
-            if changes.add(&mut changed, vec![edit]) {
-                active.offered_after_calls.get_or_insert(calls);
+            let is_struck = attack.place == place && is_meant(&attack.target) && active.strikes();
+            let texts = [
+                (plants, active.planned.planted.as_str(), false),
+                (is_struck, active.planned.text.as_str(), true),
+            ];
+            for (applies, text, is_attack) in texts {
+                let Some(path) = path(&changed).filter(|_| applies) else {
+                    continue;
+                };
+                let Some(old) = get(&changed, &path).and_then(Value::as_str) else {
+                    continue;
+                };
+                let edit = set(path, old, text);
+                if changes.add(&mut changed, vec![edit]) && is_attack {
+                    active.offered_after_calls.get_or_insert(calls);
+                }
             }
         }
         changes
@@ -371,11 +401,7 @@ impl AttackRun {
         for active in &mut self.active {
             let attack = &active.planned.attack;
             let lists = active.lists.get(server).copied().unwrap_or(0);
-            let changes_list = matches!(
-                attack.place,
-                Place::Description | Place::Parameter | Place::Tool
-            );
-            if changes_list
+            if attack.place.is_listed()
                 && attack.after > 0
                 && lists == attack.after
                 && attack.target.is_server(server)
@@ -389,220 +415,5 @@ impl AttackRun {
     }
 }
 
-impl Changes {
-    /// Returns true if nothing changes.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.edits.is_empty()
-    }
-
-    /// Adds changes that apply to the result as changed so far. Returns true if there are any.
-    fn add(&mut self, changed: &mut Value, edits: Vec<Edit>) -> bool {
-        let before = self.edits.len();
-        for edit in edits {
-            if apply(changed, &edit) {
-                self.edits.push(edit);
-            }
-        }
-        self.edits.len() > before
-    }
-
-    /// Applies the changes to the `result` of a message.
-    pub fn apply(&self, result: &mut Value) {
-        for edit in &self.edits {
-            apply(result, edit);
-        }
-    }
-
-    /// Applies the changes to a line with a message, which keeps all its other bytes.
-    #[must_use]
-    pub fn apply_to_line(&self, line: &[u8]) -> Option<Vec<u8>> {
-        let mut text = std::str::from_utf8(line).ok()?.to_owned();
-        for edit in &self.edits {
-            text = crate::edit::apply_to_text(&text, &edit.clone().below("result"))?;
-        }
-        Some(text.into_bytes())
-    }
-}
-
-/// Appends a line to a string.
-fn set(path: Vec<Key>, old: &str, text: &str) -> Edit {
-    let new = match old {
-        "" => text.to_owned(),
-        old => format!("{old}\n{text}"),
-    };
-    Edit {
-        path,
-        change: Change::Set(new.into()),
-    }
-}
-
-/// Appends a line to the last text block of a result, and to the first text of its structured
-/// content.
-fn append(result: &Value, text: &str) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    let block = json!({"type": "text", "text": text});
-    match result.get("content") {
-        Some(Value::Array(blocks)) => {
-            let last = blocks
-                .iter()
-                .rposition(|block| block.get("text").is_some_and(Value::is_string));
-            edits.push(match last {
-                Some(index) => {
-                    let path = vec!["content".into(), index.into(), "text".into()];
-                    let old = blocks[index].get("text").and_then(Value::as_str);
-                    set(path, old.unwrap_or_default(), text)
-                }
-                None => Edit {
-                    path: vec!["content".into()],
-                    change: Change::Push(block),
-                },
-            });
-        }
-        Some(_) => {}
-        None => edits.push(Edit {
-            path: Vec::new(),
-            change: Change::Insert("content".to_owned(), json!([block])),
-        }),
-    }
-    if let Some(structured) = result.get("structuredContent") {
-        let mut path = vec!["structuredContent".into()];
-        if let Some(old) = first_text(structured, &mut path) {
-            edits.push(set(path, old, text));
-        }
-    }
-    edits
-}
-
-/// The first string of a value, and its path.
-fn first_text<'v>(value: &'v Value, path: &mut Vec<Key>) -> Option<&'v str> {
-    match value {
-        Value::String(text) => Some(text),
-        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-            path.push(index.into());
-            first_text(item, path).or_else(|| {
-                path.pop();
-                None
-            })
-        }),
-        Value::Object(map) => map.iter().find_map(|(key, item)| {
-            path.push(key.clone().into());
-            first_text(item, path).or_else(|| {
-                path.pop();
-                None
-            })
-        }),
-        _ => None,
-    }
-}
-
-/// Appends a line to the string at a path such as `structured_content.notes[0]`.
-fn append_at(result: &Value, at: &str, text: &str) -> Vec<Edit> {
-    let mut path: Vec<Key> = Vec::new();
-    for part in at.split('.') {
-        let (name, indexes) = match part.find('[') {
-            Some(open) => part.split_at(open),
-            None => (part, ""),
-        };
-        match (path.is_empty(), name) {
-            (true, "structured_content") => path.push("structuredContent".into()),
-            (_, name) if !name.is_empty() => path.push(name.to_owned().into()),
-            _ => {}
-        }
-        for index in indexes.split(['[', ']']).filter(|index| !index.is_empty()) {
-            match index.parse::<usize>() {
-                Ok(index) => path.push(index.into()),
-                Err(_) => path.push(index.trim_matches('"').to_owned().into()),
-            }
-        }
-    }
-    match get(result, &path).and_then(Value::as_str) {
-        Some(old) => vec![set(path, old, text)],
-        None => Vec::new(),
-    }
-}
-
-/// Appends a line to the descriptions of the targeted tools.
-fn describe(result: &Value, target: &AttackTarget, server: &str, text: &str) -> Vec<Edit> {
-    targeted(result, target, server)
-        .map(|(index, tool)| {
-            let tools = || vec![Key::from("tools"), index.into()];
-            description(tools(), tool, text)
-        })
-        .collect()
-}
-
-/// Appends a line to the descriptions of the targeted parameters, or else of the first one.
-fn describe_parameter(
-    result: &Value,
-    target: &AttackTarget,
-    server: &str,
-    text: &str,
-) -> Vec<Edit> {
-    targeted(result, target, server)
-        .filter_map(|(index, tool)| {
-            let properties = tool.pointer("/inputSchema/properties")?.as_object()?;
-            let (name, parameter) = match &target.parameter {
-                Some(wanted) => properties.get_key_value(wanted)?,
-                None => properties.iter().next()?,
-            };
-            let path = vec![
-                "tools".into(),
-                index.into(),
-                "inputSchema".into(),
-                "properties".into(),
-                name.clone().into(),
-            ];
-            parameter
-                .is_object()
-                .then(|| description(path, parameter, text))
-        })
-        .collect()
-}
-
-/// The tools of a list that a target means, with their indexes.
-fn targeted<'v>(
-    result: &'v Value,
-    target: &'v AttackTarget,
-    server: &'v str,
-) -> impl Iterator<Item = (usize, &'v Value)> {
-    let tools = result.get("tools").and_then(Value::as_array);
-    tools
-        .into_iter()
-        .flatten()
-        .enumerate()
-        .filter(move |(_, tool)| {
-            let name = tool.get("name").and_then(Value::as_str);
-            name.is_some_and(|name| target.is_tool(server, name))
-        })
-}
-
-fn description(mut path: Vec<Key>, object: &Value, text: &str) -> Edit {
-    match object.get("description").and_then(Value::as_str) {
-        Some(old) => {
-            path.push("description".into());
-            set(path, old, text)
-        }
-        None => Edit {
-            path,
-            change: Change::Insert("description".to_owned(), text.into()),
-        },
-    }
-}
-
-/// The attacker's tool, as a server would list it.
-fn own_tool(name: &str, text: &str) -> Edit {
-    let tool = json!({
-        "name": name,
-        "description": text,
-        "inputSchema": {
-            "type": "object",
-            "properties": {NOTE: {"type": "string", "description": "The note."}},
-            "required": [NOTE]
-        }
-    });
-    Edit {
-        path: vec!["tools".into()],
-        change: Change::Push(tool),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -26,28 +26,38 @@
 //! | `wording.rs`, `wordings.json` | the bundled wordings |
 //! | `carrier.rs` | the ways to write a wording into a place |
 //! | `canary.rs` | the string that marks one attack in one run |
+//! | `foreign.rs` | texts in traces without marks |
 //! | `edit.rs` | changes of JSON, by value and in text without touching other bytes |
-//! | `injector.rs` | the attacks of one run: rewriting, containing, counting |
+//! | `injector.rs` | the attacks of one run: striking, containing, counting |
+//! | `rewrite.rs` | the changes that write a text into an answer |
 //! | `record.rs` | the keys of a trace |
+//! | `delivery.rs` | the moment from which on an agent knew the text |
+//! | `obedience.rs` | the calls of an agent that obeys, for mutated traces |
 
 mod attack;
 pub mod canary;
 mod carrier;
 mod check;
+mod delivery;
 pub mod edit;
+pub mod foreign;
 mod goal;
 mod injector;
 mod leak;
+pub mod obedience;
 mod record;
+mod rewrite;
 mod wording;
 mod written;
 
 pub use attack::{Attack, PlannedAttack};
 pub use carrier::Carrier;
+pub use delivery::{Delivery, Received};
 pub use goal::{Goal, Progress, Step};
-pub use injector::{AttackRun, CallAnswer, Changes};
+pub use injector::{AttackRun, CallAnswer};
 pub use leak::Leak;
 pub use record::{ATTACK_KEY, ATTACKS_KEY, CONTAINED_KEY, InjectedAttack, injected};
+pub use rewrite::Changes;
 pub use wording::{WORDINGS, Wording, find as find_wording};
 pub use written::{
     AttackTarget, LeakPlace, Place, StringList, WrittenAttack, WrittenGoal, WrittenStep,

@@ -51,3 +51,39 @@ pub struct InjectedAttack {
 pub fn injected(trace: &TraceView<'_>) -> Option<Vec<InjectedAttack>> {
     serde_json::from_value(trace.extra(ATTACKS_KEY)?.clone()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use mcptest_trace::trace::Trace;
+    use schemars::schema_for;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The published schema of traces describes what is written.
+    #[test]
+    fn the_schema_of_traces_has_every_key() {
+        let schema = schema_for!(Trace).to_value();
+        let own = schema_for!(InjectedAttack).to_value();
+        let keys = |value: Option<&Value>| -> Vec<String> {
+            let keys = value.and_then(Value::as_object).map(|map| map.keys());
+            keys.into_iter().flatten().cloned().collect()
+        };
+        let written = keys(schema.pointer("/properties/attacks/items/properties"));
+        assert_eq!(written, keys(own.get("properties")));
+        assert_eq!(written.len(), 8);
+        for (key, values) in [("place", "/$defs/Place"), ("carrier", "/$defs/Carrier")] {
+            let at = format!("/properties/attacks/items/properties/{key}/enum");
+            let listed = schema.pointer(&at).and_then(Value::as_array).unwrap();
+            let own = own.pointer(values).unwrap().to_string();
+            assert!(
+                listed.iter().all(|value| own.contains(&value.to_string())),
+                "{own}"
+            );
+            assert_eq!(listed.len(), own.matches("\"const\"").count());
+        }
+        let result = schema.pointer("/$defs/ToolResult/properties").unwrap();
+        assert!(result.get(ATTACK_KEY).is_some() && result.get(CONTAINED_KEY).is_some());
+        assert!(schema["properties"].get(ATTACKS_KEY).is_some());
+    }
+}

@@ -48,13 +48,10 @@ impl Place {
         }
     }
 
-    /// Returns true if the text is in what a model is offered before it calls anything.
+    /// Returns true if the text is in a list of tools.
     #[must_use]
-    pub fn is_offered(self) -> bool {
-        matches!(
-            self,
-            Self::Description | Self::Parameter | Self::Tool | Self::Instructions
-        )
+    pub fn is_listed(self) -> bool {
+        matches!(self, Self::Description | Self::Parameter | Self::Tool)
     }
 }
 
@@ -194,6 +191,13 @@ impl AttackTarget {
     #[must_use]
     pub fn is_server(&self, server: &str) -> bool {
         self.server.as_deref().is_none_or(|wanted| wanted == server)
+    }
+
+    /// Returns true if it strikes this resource.
+    #[must_use]
+    pub fn is_resource(&self, server: &str, uri: &str) -> bool {
+        let wanted = self.resource.as_deref();
+        self.is_server(server) && wanted.is_none_or(|wanted| wanted == uri)
     }
 
     /// Returns true if it strikes this tool.

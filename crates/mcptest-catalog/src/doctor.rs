@@ -102,6 +102,29 @@ fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// The authorization of a server, step by step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Authorization {
+    /// The token in use, without the token itself: grant, issuer, client, scopes, end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Value>,
+    /// The steps, in order.
+    pub steps: Vec<AuthorizationStep>,
+    /// Lines to write into a suite.
+    pub advice: Vec<String>,
+}
+
+/// One step of an authorization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AuthorizationStep {
+    /// The action, such as a request.
+    pub action: String,
+    /// `ok`, `skipped` (another way was tried) or `failed`.
+    pub outcome: &'static str,
+    /// The answer.
+    pub detail: String,
+}
+
 /// The findings about one server or one catalog file.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -116,6 +139,9 @@ pub struct ServerReport {
     /// The reason why it does not start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// Its authorization, if it asks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization: Option<Authorization>,
     /// The negotiated protocol revision.
     pub revision: Option<String>,
     /// The server's own name and version.
@@ -222,6 +248,7 @@ impl ServerReport {
             file: None,
             startable: None,
             error: None,
+            authorization: None,
             revision: None,
             server_info: None,
             capabilities: Vec::new(),

@@ -1,5 +1,6 @@
 //! Tool catalogs: lint rules, quality score, diff, tool-bench, token counts and prices.
 
+pub mod call_arguments;
 pub mod diff;
 pub mod discovery;
 pub mod distractors;
@@ -9,6 +10,7 @@ pub mod lint;
 pub mod pin;
 pub mod prices;
 pub mod quality;
+pub mod saved;
 pub mod similar_names;
 pub mod tokens;
 pub mod tool_bench;

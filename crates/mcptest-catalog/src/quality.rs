@@ -392,6 +392,7 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
             })
             .collect(),
         more_findings: 0,
+        notes: Vec::new(),
         advisories: Vec::new(),
         no_evidence,
         status_lines: Vec::new(),

@@ -40,7 +40,7 @@ fn poisoned_texts_are_found_and_honest_ones_are_not() {
     };
     let (plain, evasions) = (missed(false), missed(true));
     // The figures of docs/security.md.
-    assert_eq!(plain, ["seed-phrase"]);
+    assert!(plain.is_empty(), "missed: {plain:?}");
     assert!(evasions.is_empty(), "missed: {evasions:?}");
     let alarms: Vec<(&str, Finding)> = benign
         .iter()

@@ -397,6 +397,12 @@ impl Finding {
     }
 }
 
+/// Returns true if a word, in lowercase, is the base form of a common verb of descriptions.
+#[must_use]
+pub fn is_common_verb(word: &str) -> bool {
+    verbs::is_verb(word)
+}
+
 /// The label of an entry: its name, else its position from 1.
 #[must_use]
 pub fn label(index: usize, listed: &Value) -> String {

@@ -7,7 +7,7 @@ pub(super) const RULE: Rule = Rule {
     id: "SEC-002",
     severity: Severity::Critical,
     title: "a text contains control characters",
-    why: "Controls of direction show text in another order than a model reads it; escape sequences erase or overwrite what a terminal shows. Marks and isolates are accepted in text that runs from right to left, tabs and line breaks everywhere.",
+    why: "Controls of direction show text in another order than a model reads it; escape sequences erase or overwrite what a terminal shows. Other control characters are a warning. Marks and isolates are accepted in text that runs from right to left, tabs and line breaks everywhere.",
     bad: r#"{"name": "get_tide", "description": "Get the tide of a harbour\u202e. Returns the height in metres.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_tide", "description": "Get the tide of a harbour. Returns the height in metres.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: None,
@@ -21,11 +21,16 @@ fn check(text: &Text<'_>, _: &Context<'_>) -> Option<Hit> {
     }
     let points = invisible::code_points(found.iter().copied());
     let plural = if found.len() == 1 { "" } else { "s" };
+    let severity = match found.iter().any(|one| invisible::changes_display(*one)) {
+        true => Severity::Critical,
+        false => Severity::Warning,
+    };
     Some(
         Hit::new(
             format!("{} control character{plural} ({points})", found.len()),
             "remove them",
         )
-        .weight(found.len()),
+        .weight(found.len())
+        .severity(severity),
     )
 }

@@ -19,24 +19,32 @@ fn check(text: &Text<'_>, _: &Context<'_>) -> Option<Hit> {
         return None;
     }
     let is_name = matches!(text.role, Role::Name | Role::Property);
-    let mut words = text
+    let words = text
         .normal
         .split(|one: char| !one.is_alphanumeric())
         .filter(|word| !word.is_empty());
-    let word = words
-        .find(|word| scripts::is_mixed(word) || (is_name && is_imitation(&text.normal, word)))?;
+    let mut mixed = words
+        .filter(|word| scripts::is_mixed(word) || (is_name && is_imitation(&text.normal, word)));
+    let word = mixed.next()?;
+    // One letter of another keyboard in a long text is more often a slip than a disguise; the words
+    // that it may hide are read all the same.
+    let is_slip = !is_name && !mixed.any(|other| other != word);
     let letters: Vec<String> = word
         .chars()
         .filter(|one| scripts::looks_like(*one).is_some() && !one.is_ascii())
         .map(|one| format!("{one} (U+{:04X})", u32::from(one)))
         .collect();
-    Some(Hit::new(
+    let hit = Hit::new(
         format!(
             "\"{word}\" mixes scripts: {} among Latin letters",
             letters.join(", ")
         ),
         "write it with the letters of one script",
-    ))
+    );
+    Some(match is_slip {
+        true => hit.severity(Severity::Warning),
+        false => hit,
+    })
 }
 
 /// Returns true for a part of a Latin name that is written with look-alikes only.

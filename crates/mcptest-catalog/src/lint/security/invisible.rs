@@ -114,12 +114,34 @@ pub(crate) fn spelled(text: &str) -> Option<String> {
     is_readable.then_some(spelled)
 }
 
+/// Returns true for a zero-width character that splits no word.
+pub(crate) fn is_between_words(text: &str, at: usize, one: char) -> bool {
+    let before = text[..at].chars().next_back();
+    let after = text[at + one.len_utf8()..].chars().next();
+    let is_letter = |one: Option<char>| one.is_some_and(char::is_alphanumeric);
+    matches!(
+        one,
+        '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{AD}'
+    ) && !(is_letter(before) && is_letter(after))
+}
+
+/// Returns true for a control that changes what is shown: direction, escape sequences, and
+/// characters that move back.
+pub(crate) fn changes_display(one: char) -> bool {
+    is_direction(one)
+        || matches!(
+            one,
+            '\u{1b}' | '\u{9b}' | '\u{8}' | '\u{7f}' | '\u{90}' | '\u{9d}'
+        )
+}
+
 /// Controls of direction and of terminals.
 pub(crate) fn controls(text: &str) -> Vec<char> {
     let mut found: Vec<char> = text
         .chars()
         .filter(|one| {
-            (one.is_control() && !matches!(one, '\n' | '\r' | '\t')) || is_direction(*one)
+            (one.is_control() && !matches!(one, '\n' | '\r' | '\t' | '\u{b}' | '\u{c}'))
+                || is_direction(*one)
         })
         .collect();
     if found.iter().copied().any(is_direction) && text.chars().any(is_right_to_left) {

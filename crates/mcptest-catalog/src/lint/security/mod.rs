@@ -59,24 +59,45 @@ impl<'a> Listing<'a> {
 pub(crate) struct Context<'a> {
     /// Names of tools, prompts and titles, letters and digits only.
     names: Vec<String>,
+    /// First words of names of tools, and how many tools have them.
+    families: BTreeMap<String, usize>,
     /// Names of arguments, and values of schemas.
     words: BTreeSet<String>,
     /// The current entry.
     entry: Option<&'a Value>,
+    /// All tools.
+    tools: &'a [Value],
 }
+
+/// First words of names that tools of any server have.
+const VERBS: [&str; 34] = [
+    "get", "list", "create", "update", "delete", "send", "read", "write", "search", "fetch", "set",
+    "add", "remove", "run", "execute", "find", "query", "call", "check", "open", "close", "start",
+    "stop", "make", "show", "upload", "download", "post", "put", "edit", "move", "copy", "browser",
+    "git",
+];
 
 /// The shortest part of an own name that counts as a mention of it.
 const MIN_PART: usize = 5;
 
-impl Context<'_> {
-    fn new(listing: &Listing<'_>, texts: &[(Entry, usize, &Value, Vec<Text<'_>>)]) -> Self {
-        let mut context = Self::default();
+impl<'a> Context<'a> {
+    fn new(listing: &Listing<'a>, texts: &[(Entry, usize, &Value, Vec<Text<'_>>)]) -> Self {
+        let mut context = Self {
+            tools: listing.tools,
+            ..Self::default()
+        };
         for entry in listing.tools.iter().chain(listing.prompts) {
             for pointer in ["/name", "/title", "/annotations/title"] {
                 let name = entry.pointer(pointer).and_then(Value::as_str);
                 context
                     .names
                     .extend(name.map(letters).filter(|name| !name.is_empty()));
+            }
+        }
+        for tool in listing.tools {
+            let name = tool.get("name").and_then(Value::as_str);
+            if let Some((family, _)) = name.and_then(|name| name.split_once('_')) {
+                *context.families.entry(letters(family)).or_default() += 1;
             }
         }
         for text in texts.iter().flat_map(|(.., texts)| texts) {
@@ -98,6 +119,37 @@ impl Context<'_> {
                     || (name.len() >= MIN_PART && own.contains(&name))
                     || (own.len() >= MIN_PART && name.contains(own.as_str()))
             })
+    }
+
+    /// Returns true for a name that begins as two tools of this server do: `ha_get_guide` beside
+    /// `ha_get_state` and `ha_call_service`.
+    pub(crate) fn has_family(&self, name: &str) -> bool {
+        let Some((family, _)) = name.split_once('_') else {
+            return false;
+        };
+        let family = letters(family);
+        if VERBS.contains(&family.as_str()) {
+            return false;
+        }
+        self.families.get(&family).is_some_and(|count| *count >= 2)
+    }
+
+    /// Returns true if the name of any tool contains a string, which is lowercase.
+    pub(crate) fn is_named(&self, word: &str) -> bool {
+        self.tools.iter().any(|tool| {
+            let name = tool.get("name").and_then(Value::as_str);
+            name.is_some_and(|name| name.to_lowercase().contains(word))
+        })
+    }
+
+    /// Returns true if the name or description of any tool contains a string, which is lowercase.
+    pub(crate) fn is_about(&self, word: &str) -> bool {
+        self.tools.iter().any(|tool| {
+            ["name", "title", "description"].into_iter().any(|key| {
+                let text = tool.get(key).and_then(Value::as_str);
+                text.is_some_and(|text| text.to_lowercase().contains(word))
+            })
+        })
     }
 
     /// Returns true if the name, title or description of the entry has a word.
@@ -137,10 +189,22 @@ pub(super) fn phrase(
     find: impl Fn(&Sentence) -> Option<Range<usize>>,
 ) -> Option<Hit> {
     text.sentences.iter().find_map(|sentence| {
-        let place = find(sentence)?;
+        let place = find(sentence).filter(|place| !is_specimen(&sentence.lower, place))?;
         let shown = quote(&sentence.written, &place);
         Some(Hit::new(format!("{what}: {shown}"), ""))
     })
+}
+
+/// Returns true for a phrase in quotes that a tool looks for: `detects "ignore all rules"`.
+fn is_specimen(text: &str, place: &Range<usize>) -> bool {
+    static DETECTS: words::Words = words::Words::new(
+        r"detect(?:s|ed|ing|ion)?|scan(?:s|ned|ning)?|block(?:s|ed|ing)?|flag(?:s|ged|ging)?|classif(?:y|ies|ied)|filter(?:s|ed)?|find(?:s|ing)?|recogni[sz]es?|reject(?:s|ed)?|jailbreaks?|injections?|attacks?|phrases?",
+    );
+    let quotes = ['"', '\'', '`'];
+    let before = words::before(text, place.start, 80);
+    let after = words::after(text, place.end, 40);
+    let is_quoted = before.trim_end().ends_with(quotes) && after.contains(quotes);
+    is_quoted && DETECTS.is_in(before)
 }
 
 /// The longest quote, in characters.

@@ -43,7 +43,7 @@ impl Words {
 
     #[expect(
         clippy::expect_used,
-        reason = "the patterns are constants, and the tests of the rules compile all of them"
+        reason = "the patterns are constants, and a test below compiles all of them"
     )]
     pub(crate) fn regex(&self) -> &Regex {
         self.regex.get_or_init(|| {
@@ -138,17 +138,64 @@ pub(crate) fn after(text: &str, at: usize, characters: usize) -> &str {
 }
 
 static NEGATIONS: Words = Words::new(
-    r"not|never|no|nor|neither|without|cannot|\w+n['’]t|avoid|refuses?|refrain|nothing|forbidden|prohibited|excludes?|excluding|except|nie|nicht|kein\w*|ne|pas|jamais|nunca|não|sin|sem|non|mai|нельзя|никогда|не|不|勿|别|禁止",
+    r"not|never|no|nor|neither|without|cannot|\w+n['’]t|avoid|refuses?|refrain|nothing|forbidden|prohibited|excludes?|excluding|except|nie|nicht|kein\w*|ne|pas|jamais|nunca|não|sin|sem|non|mai",
 );
+/// Negations of scripts without spaces, and of Cyrillic, which has no ASCII boundaries.
+static FOREIGN_NEGATIONS: Words =
+    Words::pattern(r"(?u:\b)(?:нельзя|никогда|не)(?u:\b)|不|勿|别|禁止|無|无|ない|ません|않|금지");
 
 /// Returns true if a negation is shortly before a match.
 pub(crate) fn is_negated(text: &str, at: usize) -> bool {
-    NEGATIONS.is_in(before(text, at, NEGATION))
+    let before = before(text, at, NEGATION);
+    NEGATIONS.is_in(before) || FOREIGN_NEGATIONS.is_in(before)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    /// A pattern is compiled when a rule first needs it, so all of them are compiled here: every
+    /// raw string of the rules, and what `concat!` makes of several.
+    #[test]
+    fn every_pattern_of_the_rules_compiles() {
+        let lint = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lint");
+        let own = std::fs::read_dir(lint.join("security")).unwrap();
+        let rules = std::fs::read_dir(&lint).unwrap().filter(|entry| {
+            let name = entry.as_ref().unwrap().file_name();
+            name.to_string_lossy().starts_with("sec_")
+        });
+        let literal = Regex::new(r##"(?s)\br(?:"([^"]*)"|#"(.*?)"#)"##).unwrap();
+        let joined = Regex::new(r"(?s)concat!\((.*?)\)\);").unwrap();
+        let pieces = |code: &str| -> Vec<String> {
+            let found = literal.captures_iter(code);
+            let found =
+                found.filter_map(|found| Some(found.get(1).or(found.get(2))?.as_str().to_owned()));
+            // The examples of a rule are tools as JSON.
+            found
+                .filter(|pattern| !pattern.starts_with("{\""))
+                .collect()
+        };
+        let mut compiled = 0;
+        for entry in own.chain(rules) {
+            let path = entry.unwrap().path();
+            let source = std::fs::read_to_string(&path).unwrap();
+            let code = source.split("#[cfg(test)]").next().unwrap();
+            // `x` is where a macro has another pattern.
+            let mut patterns: Vec<String> = joined
+                .captures_iter(code)
+                .map(|found| pieces(&found[1]).join("x"))
+                .collect();
+            patterns.extend(pieces(&joined.replace_all(code, "")));
+            for pattern in patterns {
+                let regex = Regex::new(&pattern.replace("{}", "x"));
+                assert!(regex.is_ok(), "{}: {regex:?}", path.display());
+                compiled += 1;
+            }
+        }
+        assert!(compiled > 50, "{compiled} patterns were found");
+    }
 
     #[test]
     fn gaps_are_bounded_and_the_latest_start_counts() {
