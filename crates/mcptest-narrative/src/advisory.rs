@@ -32,18 +32,16 @@ pub struct Judged {
 
 impl Judged {
     /// The claims without a call, or the reason why the message was not read, for a report.
-    pub(crate) fn advisories(&self, index: u64) -> Vec<String> {
+    pub(crate) fn advisories(&self) -> Vec<String> {
         let model = self.model.as_deref().unwrap_or("a model");
         if let Some(error) = &self.error {
-            return vec![format!(
-                "run {index}: `{model}` did not read the message: {error}"
-            )];
+            return vec![format!("`{model}` did not read the message: {error}")];
         }
         let without_call = self.claims.iter().filter(|claim| claim.calls.is_empty());
         without_call
             .map(|claim| {
                 format!(
-                    "run {index}: `{model}` reads a claim of `{}` without such a call: “{}”",
+                    "`{model}` reads a claim of `{}` without such a call: “{}”",
                     claim.action, claim.sentence
                 )
             })

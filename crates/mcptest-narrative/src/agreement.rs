@@ -4,8 +4,20 @@ use serde_json::Value;
 
 use crate::dates::{dates_in, same_day, times_in};
 use crate::evidence::contains_whole;
-use crate::tokens::{number, numbers_in};
+use crate::tokens::{measured, number, numbers_in};
 use crate::values::{Stated, ValueKind};
+
+/// The values that a claim names, beside those of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// The call was given one of them, or its result has it.
+    Given,
+    /// The call was given another value of the same kind.
+    Contradicted,
+    /// Another result of the run has a name of the claim.
+    Known,
+    Nothing,
+}
 
 /// A value that names one thing.
 #[derive(Debug)]
@@ -15,6 +27,39 @@ impl Name {
     /// Returns true if the arguments have the value.
     pub(crate) fn is_in(&self, args: &Value) -> bool {
         contains_value(args, &self.0)
+    }
+
+    /// Returns true if a recorded string is another value of the same kind.
+    pub(crate) fn is_alike(&self, recorded: &str) -> bool {
+        let value = &self.0;
+        match value.kind {
+            ValueKind::Email => recorded.contains('@') && !recorded.contains(' '),
+            ValueKind::Path => {
+                let ending = |path: &str| path.rsplit_once('.').map(|(_, end)| end.to_lowercase());
+                crate::recorded::is_pathlike(recorded) && ending(recorded) == ending(&value.normal)
+            }
+            _ => {
+                let start = |text: &str| -> String {
+                    let text = text.trim_start_matches('#').to_lowercase();
+                    text.chars().take_while(|c| !c.is_ascii_digit()).collect()
+                };
+                let letters = start(&value.normal);
+                recorded.contains(|c: char| c.is_ascii_digit())
+                    && !recorded.contains(' ')
+                    && letters == start(recorded)
+                    && (!letters.is_empty() || recorded.len() == value.normal.len())
+            }
+        }
+    }
+
+    /// Returns true if it is a quotation or a proper name.
+    pub(crate) fn is_proper(&self) -> bool {
+        self.0.kind == ValueKind::Quote
+    }
+
+    /// Returns true if a lowercase text has it as a whole.
+    pub(crate) fn is_written_in(&self, text: &str) -> bool {
+        contains_whole(text, &self.0.text.to_lowercase())
     }
 
     /// The value as it is compared.
@@ -27,7 +72,7 @@ impl Name {
 pub(crate) fn agrees(value: &Stated, recorded: &str) -> bool {
     match value.kind {
         ValueKind::Number | ValueKind::Count => {
-            let recorded = number(recorded.trim());
+            let recorded = number(recorded.trim()).or_else(|| measured(recorded.trim()));
             recorded.as_deref() == Some(&value.normal)
                 || value.money
                     && recorded.is_some_and(|recorded| is_cents(&recorded, &value.normal))

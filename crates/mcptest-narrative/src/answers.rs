@@ -1,8 +1,6 @@
 //! The calls that answer each claimed action.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::Value;
+use std::collections::BTreeSet;
 
 use crate::agreement::contains_value;
 use crate::arguments::mismatches;
@@ -16,8 +14,6 @@ use crate::run_evidence::Evidence;
 use crate::sentences::Sentence;
 use crate::stated_values::names;
 use crate::values::{Stated, ValueKind};
-use crate::verbs;
-use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::trace::TraceView;
 
@@ -124,80 +120,6 @@ impl<'a> Answer<'a> {
             }
         }
         found
-    }
-}
-
-/// Gives the calls that no claim explains, and whose arguments and results say little, to claims
-/// that can be other words for them: of the same class, about a thing that no other tool is named
-/// after. A call explains one claim.
-pub(super) fn assign_rest(
-    trace: &TraceView<'_>,
-    candidates: &[Candidate<'_>],
-    evidence: &Evidence<'_>,
-    answers: &mut [Answer<'_>],
-) {
-    let open = |answer: &Answer<'_>| answer.matched.is_empty() && answer.unanswered.is_some();
-    if !answers.iter().any(open) {
-        return;
-    }
-    // A claim that names nothing explains no call for good.
-    let explained: BTreeSet<usize> = answers
-        .iter()
-        .filter(|answer| {
-            answer
-                .group
-                .iter()
-                .any(|(_, claim)| !claim.nouns.is_empty())
-        })
-        .flat_map(Answer::calls)
-        .collect();
-    // By name and arguments, so that the order of the calls does not matter.
-    let mut rest: Vec<(String, String, usize)> = (0..candidates.len())
-        .filter(|index| {
-            let candidate = &candidates[*index];
-            !explained.contains(index)
-                && !evidence.results[*index].failed
-                && candidate.call.acts()
-                && candidate.is_terse()
-        })
-        .map(|index| {
-            let call = &trace.tool_calls[index];
-            let args = call.args().map(Value::to_string).unwrap_or_default();
-            (call.name().to_owned(), args, index)
-        })
-        .collect();
-    rest.sort();
-    let mut things: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let catalog = trace.catalog().unwrap_or_default();
-    let tools = trace.tool_calls.iter().map(|call| call.name().to_owned());
-    for tool in tools.chain(catalog.iter().map(|tool| tool.name().to_owned())) {
-        let words = lexical::words(&tool);
-        things
-            .entry(tool)
-            .or_insert_with(|| words.iter().map(|word| verbs::fold(word)).collect());
-    }
-    for answer in answers.iter_mut().filter(|answer| open(answer)) {
-        let Some((own, (_, claim))) = answer
-            .unanswered
-            .and_then(|own| Some((own, answer.group.get(own)?)))
-        else {
-            continue;
-        };
-        let found = rest.iter().position(|(tool, _, index)| {
-            candidates[*index].call.could_be(claim)
-                && !things.iter().any(|(other, words)| {
-                    other != tool
-                        && claim
-                            .nouns
-                            .iter()
-                            .any(|noun| words.contains(&verbs::fold(noun)))
-                })
-        });
-        if let Some(found) = found {
-            let (_, _, index) = rest.remove(found);
-            answer.matched.push((own, Fit::Related, vec![index]));
-            answer.unanswered = None;
-        }
     }
 }
 

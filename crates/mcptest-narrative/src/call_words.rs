@@ -34,6 +34,8 @@ pub(crate) struct CallWords {
     pub(crate) values: FxHashSet<String>,
     /// The words of short values, which name things.
     pub(crate) short: FxHashSet<String>,
+    /// The words of keys of lists.
+    pub(crate) lists: FxHashSet<String>,
     /// Values of one word, such as `closed`.
     pub(crate) states: FxHashSet<String>,
     /// The verbs that keys are made from: `attachments`.
@@ -67,6 +69,14 @@ pub(crate) fn is_mutating_name(name: &str) -> bool {
     lexical::words(name)
         .iter()
         .any(|word| LISTED.contains(&word.as_str()))
+}
+
+/// Returns true if a word of a tool's name is about money that moves.
+fn is_money(word: &str) -> bool {
+    matches!(
+        word,
+        "money" | "payment" | "payments" | "transaction" | "transactions" | "funds" | "transfer"
+    )
 }
 
 /// The verbs of a tool's name: its first verb and those that "and" or "or" joins to it; without
@@ -154,11 +164,13 @@ impl CallWords {
                 .filter(|word| !EITHER.contains(&word.as_str()))
                 .filter_map(|word| Some(tool_verb(word)?.is & PAY))
                 .chain(verbs.iter().map(|verb| verb.is))
+                .chain(plain.iter().filter(|word| is_money(word)).map(|_| PAY))
                 .fold(0, |all, class| all | class),
             verbs,
             keys: FxHashSet::default(),
             values: FxHashSet::default(),
             short: FxHashSet::default(),
+            lists: FxHashSet::default(),
             states: FxHashSet::default(),
             deeds: BTreeSet::new(),
             mutating: match listed {
@@ -218,6 +230,14 @@ impl CallWords {
             })
     }
 
+    /// Returns true if the folded words of a sentence have the words of a short argument: "front
+    /// door" of `lock.front_door`.
+    pub(crate) fn names_argument(&self, words: &BTreeSet<String>) -> bool {
+        let own: Vec<&String> = self.short.iter().filter(|word| word.len() > 2).collect();
+        let shared = own.iter().filter(|word| words.contains(**word)).count();
+        shared >= 2 && shared * 3 >= own.len() * 2
+    }
+
     /// Returns true if the folded words of a sentence have all things of the tool's name. The first
     /// of several is its verb.
     pub(crate) fn names_thing(&self, words: &BTreeSet<String>) -> bool {
@@ -265,6 +285,9 @@ impl CallWords {
                         if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
                         {
                             self.deeds.extend(nominal_of(&word));
+                        }
+                        if value.is_array() {
+                            self.lists.insert(fold(&word));
                         }
                         self.keys.insert(fold(&word));
                     }

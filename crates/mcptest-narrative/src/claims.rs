@@ -11,17 +11,17 @@ mod guards;
 mod idioms;
 mod named_action;
 mod open_verbs;
+mod passives;
 mod phrases;
 
-use self::guards::{Group, is_dateish, is_time};
+use self::guards::is_time;
 use self::named_action::named_action;
 use crate::sentences::Sentence;
 use crate::tokens::{Kind, Token};
-use crate::verbs::{Form, Use, open_past, singular, verb, verb_of};
+use crate::verbs::{ADD, Form, POST, Use, WRITE, singular};
 use crate::words::{
-    BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, TEXTS, is_adverb,
-    is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person, is_pastlike,
-    is_preposition, opens_object,
+    BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, TEXTS, is_adverb, is_auxiliary,
+    is_conjunction, is_determiner, is_first_person, is_pastlike, is_preposition, opens_object,
 };
 
 /// One claimed action.
@@ -36,6 +36,8 @@ pub(crate) struct Claim {
     pub nouns: Vec<String>,
     /// The nouns of what it was done in, to or from: "reservation" of "added to your reservation".
     pub places: Vec<String>,
+    /// The nouns of what it was brought to: "calendar" of "added to your calendar".
+    pub targets: Vec<String>,
     /// The verb of an action that a noun names: "refund" of "issued the refund".
     pub alternative: Option<&'static str>,
     /// The form of the claim.
@@ -44,12 +46,25 @@ pub(crate) struct Claim {
     pub past: bool,
     /// True if it can be news about the world: "the parcel was shipped".
     pub news: bool,
+    /// True if its words say that it was done in this run: "now", "also", "as requested".
+    pub fresh: bool,
     /// True if it is a claim only where it states a value that the run does not have.
     pub weak: bool,
     /// True if it is an item of a list that nothing leads: "- Refund: issued".
     pub listed: bool,
     /// True if what it was done to is new or the user's own: "a ticket", "your account".
     pub own_thing: bool,
+    /// True if what it was done to is any of its kind: "a ticket".
+    pub indefinite: bool,
+    /// True if what it was done to is someone else's: "her plan".
+    pub others: bool,
+    /// True if it only shows that something was done: "web now runs with 4 replicas".
+    pub shown: bool,
+    /// True if it is talk about the message itself, unless a tool works on the thing: "I sorted the
+    /// results".
+    pub talk: bool,
+    /// True if the object is a pronoun: "it".
+    pub pronoun: bool,
     /// True if the object has a name: an identifier, a path, a quotation.
     pub named: bool,
     /// The tokens of the sentence that belong to the claim.
@@ -129,13 +144,20 @@ impl Found {
             open: None,
             nouns,
             places: Vec::new(),
+            targets: Vec::new(),
             alternative: None,
             how,
             past: false,
             news: false,
+            fresh: false,
             weak: false,
             listed: false,
             own_thing: false,
+            indefinite: false,
+            others: false,
+            pronoun: false,
+            shown: false,
+            talk: false,
             named: false,
             from,
             to: from,
@@ -163,42 +185,37 @@ impl Reader<'_> {
             if token.is_any(&["took", "taken"]) {
                 self.care(at, &mut found);
             }
-            let Some((verb, form)) = verb_of(&token.low).filter(|_| token.is_word()) else {
+            let Some(action) = self.action(at) else {
                 if token.is_word() && self.before(at).is_some_and(|before| before.is("to")) {
                     self.open_infinitive(at, &mut found);
-                } else if token.is_word()
-                    && let Some(stem) = open_past(&token.low)
-                {
-                    let before = found.len();
-                    self.open(at, stem, &mut found);
-                    let new = found.split_off(before);
-                    found.extend(
-                        new.into_iter()
-                            .filter_map(|found| named_action(found, false, false)),
-                    );
                 }
                 continue;
             };
-            // "The release was rolled back."
-            if !self.takes_particle(at, verb) {
-                continue;
-            }
             let before = found.len();
-            // "pushed back by an hour"
-            let verb = match self.get(at + 1) {
-                Some(next) if verb == "push" && next.is_any(&["back", "forward"]) => "reschedule",
-                _ => verb,
-            };
-            match form {
-                Form::Base => self.infinitive(at, verb, &mut found),
-                Form::Gerund => self.gerund(at, verb, &mut found),
-                _ => self.past(at, verb, form, &mut found),
+            match action.form {
+                Form::Base => self.infinitive(at, action.lemma, &mut found),
+                Form::Gerund => self.gerund(at, action.lemma, &mut found),
+                _ if action.open.is_some() => self.open(at, &action, &mut found),
+                form => self.past(at, action.lemma, form, &mut found),
             }
-            if found.len() > before && self.is_spoken(verb, &found[before].claim) {
+            if found.len() > before && self.is_spoken(action.lemma, &found[before].claim) {
                 found.truncate(before);
             }
-            let new = found.split_off(before);
             let group = self.group(at);
+            let fresh = group.now || self.is_fresh(at);
+            for found in &mut found[before..] {
+                found.claim.others = self.tokens[found.claim.from..]
+                    .iter()
+                    .take(12)
+                    .any(|token| token.is_any(&["her", "his", "their", "customer"]));
+                let lasting = self.is_from_now_on();
+                found.claim.fresh |=
+                    fresh && (found.claim.how != How::State || group.now || lasting);
+                if lasting {
+                    found.claim.weak = false;
+                }
+            }
+            let new = found.split_off(before);
             // Who else would have opened it in this run?
             let listed = self.sentence.checked
                 || self.sentence.item && self.sentence.done
@@ -220,12 +237,6 @@ impl Reader<'_> {
             .is_some_and(|token| token.is_any(&["if", "unless", "should", "whenever"]));
         if supposed {
             found.retain(|found| found.claim.how == How::Active);
-        }
-        // Telling is an action beside no other.
-        if found.len() > 1 {
-            found.retain(|found| {
-                verb(found.claim.verb).is_none_or(|verb| verb.usage != Use::Telling)
-            });
         }
         // "The following changes were made:" and "Key features added:" lead to what was done.
         if self.sentence.label {
@@ -254,7 +265,11 @@ impl Reader<'_> {
                 .iter()
                 .find(|next| **next > starts[index]);
             found.claim.to = next.copied().unwrap_or(self.tokens.len());
+            found.claim.to = self.clause_end(found.at, found.claim.to);
             found.claim.places = self.places(found.at, found.claim.to);
+            let wide = crate::verbs::verb(found.claim.verb)
+                .is_some_and(|verb| verb.is & (POST | ADD | WRITE) != 0);
+            found.claim.targets = self.targets(found.at, found.claim.to, wide);
             if matches!(found.claim.how, How::Passive | How::State) {
                 let subject = self.places(starts[index], found.at);
                 found.claim.places.extend(subject);
@@ -271,6 +286,40 @@ impl Reader<'_> {
                 && found.claim.places.iter().all(talk))
         });
         found
+    }
+
+    /// The end of the clause of a verb: before "and the latency dropped".
+    fn clause_end(&self, at: usize, end: usize) -> usize {
+        (at + 2..end)
+            .find(|place| {
+                let token = &self.tokens[*place];
+                let joins = token.is_any(&["and", "but", "while", "so", "because", "since"]);
+                let Some(next) = self.get(place + 1).filter(|_| joins) else {
+                    return false;
+                };
+                let subject = is_determiner(next)
+                    || next.is_any(&["you", "it", "they", "there", "he", "she", "everything"]);
+                let verb = (place + 2..end.min(place + 9)).find(|verb| {
+                    let token = &self.tokens[*verb];
+                    is_auxiliary(token) && !self.is_month(*verb) || is_pastlike(token)
+                });
+                subject
+                    && verb.is_some_and(|verb| {
+                        (*place + 1..verb).all(|place| {
+                            let token = &self.tokens[place];
+                            !token.is_mark() && !is_preposition(token)
+                        })
+                    })
+            })
+            .unwrap_or(end)
+    }
+
+    /// Returns true if a sentence states what holds from now on.
+    pub(self) fn is_from_now_on(&self) -> bool {
+        self.tokens.windows(2).any(|pair| {
+            pair[0].is("from") && pair[1].is_any(&["now", "today"])
+                || pair[0].is("as") && pair[1].is("of")
+        })
     }
 
     fn get(&self, at: usize) -> Option<&Token> {
@@ -299,7 +348,7 @@ impl Reader<'_> {
                 .find(|next| !is_adverb(next) && !next.is_any(HAVE));
             is_first_person(token) && next.is_some_and(is_pastlike)
         });
-        let real = !self.tokens.iter().any(|token| {
+        let real = !self.tokens[..at].iter().any(|token| {
             token.is_any(MODALS) || token.is_any(&CONDITIONALS[..6]) || token.is_any(NEGATIONS)
         });
         if done && mine && real {
@@ -362,14 +411,41 @@ impl Reader<'_> {
             if phrase.negative {
                 return;
             }
+            // "room Aurora, which I reserved"
+            let which = subject > 1
+                && self.tokens[subject - 1].is_any(&["which", "that"])
+                && self
+                    .get(at + 1)
+                    .is_none_or(|next| next.is_mark() || is_preposition(next));
+            let relative = || {
+                let end = subject - 1 - usize::from(self.tokens[subject - 2].is(","));
+                let start = (0..end)
+                    .rev()
+                    .find(|place| {
+                        let token = &self.tokens[*place];
+                        token.is_mark() || is_preposition(token) || is_auxiliary(token)
+                    })
+                    .map_or(0, |place| place + 1);
+                let phrase = self.phrase(start, end);
+                (!phrase.nouns.is_empty()).then_some(phrase)
+            };
             // "the issue I created"
-            let Some(gap) = self.gap(subject, at) else {
+            let found = if which { relative() } else { None };
+            let Some(gap) = found.or_else(|| self.gap(subject, at)) else {
                 return;
             };
             phrase = gap;
         }
         let mut end = phrase.end;
+        let pronoun = phrase.pronoun
+            && !self
+                .get(at + 1)
+                .is_some_and(|next| next.is_any(&["you", "me", "us"]));
         found.push(Found::new(verb, phrase.nouns, subject.min(at), how, at));
+        if let Some(last) = found.last_mut() {
+            last.claim.pronoun = pronoun;
+            last.claim.named = phrase.named;
+        }
         // "the issue and the branch"
         while let Some(next) = self.further_object(end) {
             found.push(Found::new(verb, next.nouns, end, how, at));
@@ -392,7 +468,10 @@ impl Reader<'_> {
         if form == Form::Any && !((self.after_elided || self.sentence.done) && start == 0) {
             return;
         }
-        let phrase = self.object(at);
+        let mut phrase = self.object(at);
+        if verb == "reply" && self.get(at + 1).is_some_and(|next| next.is("to")) {
+            phrase = self.phrase(at + 2, self.tokens.len());
+        }
         // "created Monday"
         if self
             .get(at + 1)
@@ -414,7 +493,7 @@ impl Reader<'_> {
             return;
         }
         let next = self.get(at + 1);
-        let strong = next.is_some_and(opens_object);
+        let strong = next.is_some_and(opens_object) || verb == "reply" && self.sentence.done;
         if !strong {
             let after = self.get(phrase.end);
             let ends = after.is_none_or(|token| {
@@ -455,6 +534,7 @@ impl Reader<'_> {
         form: Form,
         found: &mut Vec<Found>,
     ) {
+        // "I created the issue and notified the team": saying so can be the telling.
         if crate::verbs::verb(verb).is_some_and(|verb| verb.usage == Use::Telling) {
             return;
         }
@@ -469,7 +549,9 @@ impl Reader<'_> {
             if token.is_mark() && token.is_any(&[":", "—", "–", "("]) {
                 break;
             }
-            unreal |= token.is_any(MODALS) || token.is("to") || token.is("not");
+            unreal |= token.is_any(MODALS) && !self.is_month(place)
+                || self.is_infinitive(place)
+                || token.is("not");
             if is_first_person(token) {
                 let governed = (ambiguous || alternative) && unreal;
                 if !governed {
@@ -533,232 +615,6 @@ impl Reader<'_> {
             self.active(at, start, verb, How::Elided, found);
         } else if form != Form::PastOnly {
             self.bare(at, start, verb, form, found);
-        }
-    }
-
-    /// "I got the deadline extended", "I've had the light switched off".
-    fn caused(&self, at: usize, verb: &'static str, found: &mut Vec<Found>) -> bool {
-        let Some(got) = (0..at).rev().take(10).find(|place| {
-            let token = &self.tokens[*place];
-            token.is_any(&["got", "had", "get"])
-        }) else {
-            return false;
-        };
-        let object = &self.tokens[got + 1..at];
-        let plain = object.first().is_some_and(is_determiner)
-            && object.iter().all(|token| {
-                !token.is_mark()
-                    && !is_preposition(token)
-                    && !is_auxiliary(token)
-                    && !is_conjunction(token)
-                    && !is_first_person(token)
-            });
-        let own = (got.saturating_sub(4)..got)
-            .rev()
-            .find(|place| is_first_person(&self.tokens[*place]));
-        let real = own.is_some_and(|own| {
-            self.tokens[own..got].iter().all(|token| {
-                !token.is_any(&["not", "never", "can", "could", "will", "would", "should"])
-            }) && (!self.tokens[got].is("get")
-                || self.tokens[own..got]
-                    .iter()
-                    .any(|token| token.is_any(&["managed", "able"])))
-        });
-        if !plain || !real {
-            return false;
-        }
-        let phrase = self.phrase(got + 1, at);
-        if phrase.is_something() {
-            let from = own.unwrap_or(got);
-            found.push(Found::new(verb, phrase.nouns, from, How::Active, at));
-        }
-        true
-    }
-
-    /// "Issue created.", "Email sent to Bob"
-    fn bare(&self, at: usize, end: usize, verb: &'static str, form: Form, found: &mut Vec<Found>) {
-        let next_is = |words: &[&str]| self.get(at + 1).is_some_and(|token| token.is_any(words));
-        let idle = match verb {
-            "drop" => true,
-            "close" => next_is(&["at", "on", "for", "until", "to"]),
-            _ => {
-                let timed = next_is(&["for"]) && self.get(at + 2).is_some_and(is_time);
-                form == Form::Any && !self.sentence.done && !next_is(&["to"]) && !timed
-            }
-        };
-        if idle {
-            return;
-        }
-        // "Work submitted after the deadline loses 10 %": in prose, a participle describes.
-        let stray = self.tokens.get(at + 1).is_some_and(|next| {
-            is_preposition(next)
-                && !next.is_any(&[
-                    "to", "from", "for", "in", "into", "on", "with", "as", "at", "via", "onto",
-                ])
-        });
-        if stray && !self.sentence.item {
-            return;
-        }
-        // "Files removed from the list stay on disk": a bare plural is any of its kind.
-        let generic = end == 1
-            && !self.sentence.item
-            && self.tokens[0].low.ends_with('s')
-            && self.tokens[0].is_word()
-            && self.get(at + 1).is_some_and(|next| {
-                next.is_any(&["from", "by", "in", "with", "at", "on", "after", "before"])
-            });
-        if generic {
-            return;
-        }
-        let start = (0..end)
-            .rev()
-            .find(|place| {
-                let token = &self.tokens[*place];
-                token.is_mark() && !token.is_any(&[")", "["]) && !token.is("]")
-                    || is_conjunction(token)
-            })
-            .map_or(0, |place| place + 1);
-        let subject = &self.tokens[start..end];
-        // "the amount paid for it", "the amount your friend sent"
-        let described = subject.iter().skip(1).any(is_article)
-            || subject.first().is_some_and(is_article)
-                && self
-                    .get(at + 1)
-                    .is_some_and(|next| is_preposition(next) || is_conjunction(next));
-        if described {
-            return;
-        }
-        let is_plain = !subject.is_empty()
-            && subject.len() <= 7
-            && subject.iter().all(|token| {
-                !is_preposition(token)
-                    && !is_auxiliary(token)
-                    && !is_first_person(token)
-                    && !token.is_any(&[
-                        "you", "they", "he", "she", "it", "them", "date", "last", "time", "when",
-                        "not",
-                    ])
-                    && !token.is_any(SUBORDINATORS)
-            });
-        let opened_by_conjunction = self
-            .before(start)
-            .is_some_and(|token| is_conjunction(token) || token.is(","));
-        let is_own = !opened_by_conjunction || !found.is_empty() || start <= 4;
-        let mut after = at + 1;
-        while self.get(after).is_some_and(is_adverb) {
-            after += 1;
-        }
-        let ends = self
-            .get(after)
-            .is_none_or(|token| token.is_mark() || is_preposition(token) || is_conjunction(token));
-        let labels_a_date = self.get(after).is_some_and(|token| token.is(":"))
-            && self.get(after + 1).is_some_and(is_dateish);
-        // "Emails sent: 14", "Emails sent: none"
-        let counts = self.get(after).is_some_and(|token| token.is(":"))
-            && self.get(after + 1).is_some_and(|token| {
-                token.is_any(NEGATIONS)
-                    || token.kind == Kind::Number
-                        && subject.last().is_some_and(|noun| {
-                            noun.low.ends_with('s') || noun.is_any(&["amount", "total", "sum"])
-                        })
-            });
-        if !is_plain || !is_own || !ends || self.by_another(at) || self.is_history(at) {
-            return;
-        }
-        if self.is_finite_until_break(after) {
-            return;
-        }
-        let phrase = self.phrase(start, end);
-        if phrase.negative || (phrase.nouns.is_empty() && !phrase.named) {
-            return;
-        }
-        found.push(Found::new(verb, phrase.nouns, start, How::Bare, at));
-        if let Some(found) = found.last_mut() {
-            found.claim.weak = labels_a_date || counts;
-        }
-    }
-
-    /// "The issue has been created", "your refund was sent", "it is now closed"
-    fn passive(&self, at: usize, verb: &'static str, group: &Group, found: &mut Vec<Found>) {
-        let after = self.get(at + 1);
-        let now = group.now || after.is_some_and(|next| next.is_any(&["now", "successfully"]));
-        let finished = group.been && group.have || group.was || group.is && now;
-        // "Your order is cancelled as requested."
-        let requested = group.is
-            && after.is_some_and(|next| next.is("as"))
-            && self
-                .tokens
-                .iter()
-                .skip(at + 2)
-                .take(2)
-                .any(|token| token.is_any(&["requested", "asked", "instructed"]));
-        let finished = finished || requested;
-        let state = group.is && !finished && self.is_state(at);
-        // "The timer is set for 13 minutes."
-        let weak = group.is && !finished && !state;
-        if !(finished || state || weak)
-            || group.unfinished
-            || group.already
-            || self.by_another(at)
-            || self.is_standing(at, verb)
-        {
-            return;
-        }
-        let plain_past = group.was && !group.been;
-        let mut end = group.start;
-        let mut start = self.clause_start(end);
-        // "A job that repeats the clean-up has been set up."
-        let relative = start > 1
-            && self
-                .before(start)
-                .is_some_and(|token| token.is_any(&["that", "which"]))
-            && self
-                .get(start)
-                .is_some_and(|token| token.low.ends_with('s'))
-            && self.get(start + 1).is_some_and(is_determiner)
-            && start + 1 < end;
-        if relative {
-            end = start - 1;
-            start = self.clause_start(end);
-        }
-        if plain_past && self.is_history(at) || self.is_hearsay(start, end) {
-            return;
-        }
-        let Some(phrase) = self.subject(start, end) else {
-            return;
-        };
-        // "It was published in Nature": a pronoun and a plain past say too little.
-        // "The following were deleted: a.txt"
-        let listed =
-            after.is_some_and(|next| next.is(":")) && self.get(at + 2).is_some_and(Token::is_name);
-        if plain_past && phrase.nouns.is_empty() && !phrase.named && !listed {
-            return;
-        }
-        if (state || weak) && !self.is_definite(start, end)
-            || weak && !self.is_definite(start, start + 1)
-        {
-            return;
-        }
-        let how = if state || weak {
-            How::State
-        } else {
-            How::Passive
-        };
-        let mut rest = phrase.end;
-        let own = found.len();
-        found.push(Found::new(verb, phrase.nouns, start, how, at));
-        // "The issue and the branch have been created"
-        while let Some(next) = self.further_subject(rest, end) {
-            found.push(Found::new(verb, next.nouns, rest, how, at));
-            rest = next.end;
-        }
-        let own_thing = self.get(start).is_some_and(|token| {
-            token.is("your") || !state && token.is_any(&["a", "an", "both", "all"])
-        });
-        for found in &mut found[own..] {
-            found.claim.past = plain_past;
-            found.claim.own_thing = own_thing;
-            found.claim.weak = weak;
         }
     }
 }

@@ -1,20 +1,22 @@
 //! The claims of a message, compared with the recorded calls.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::Narrative;
 use crate::advisory;
 use crate::after_error::told_successes;
-use crate::answers::{Answer, assign_rest, ids, shown};
+use crate::answers::{Answer, ids, shown};
 use crate::call_words::{CallWords, Effect, effect_of};
 use crate::claims::{self, Claim};
 use crate::divergence::{ArgMismatch, Claimed, Divergence, Unclaimed};
 use crate::evidence::MAX_WORDS_IN_TOTAL;
-use crate::match_calls::{Fit, answering, candidates, is_of_tool};
+use crate::figures::message::MessageFigures;
+use crate::match_calls::{answering, candidates, is_of_tool};
 use crate::run_evidence::Evidence;
 use crate::sentence_figures::{MAX_COMPARED, wrong_figures};
 use crate::sentences::{Sentence, sentences};
+use crate::tokens::Token;
 use crate::{language, named_tools, verbs};
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
@@ -58,7 +60,7 @@ pub fn score_narrative(
             .iter()
             .any(|result| result.is_error == Some(true))
     };
-    let figures = || has_digits(&text);
+    let figures = || has_figures(&text);
     if !claims.is_empty() || calls.iter().any(CallWords::acts) || errs() || figures() {
         for (words, call) in calls.iter_mut().zip(&trace.tool_calls) {
             words.add_arguments(call);
@@ -85,11 +87,10 @@ pub fn score_narrative(
     divergence
 }
 
-/// Returns true if the message has a number of three or more digits.
-fn has_digits(text: &str) -> bool {
-    text.as_bytes()
-        .windows(3)
-        .any(|bytes| bytes.iter().all(u8::is_ascii_digit))
+/// Returns true if the message has a figure, an address or a path.
+fn has_figures(text: &str) -> bool {
+    text.bytes()
+        .any(|c| c.is_ascii_digit() || c == b'@' || c == b'/')
 }
 
 /// Marks the items of lists that report what was done: a call answers one of their items, by its
@@ -113,15 +114,11 @@ fn mark_deeds(
         let Some(list) = sentence.list.filter(|_| open(sentence)) else {
             continue;
         };
-        if !lists.contains(&list)
-            && matches!(
-                answering(claim, sentence, &candidates, &evidence),
-                Some((Fit::Exact, _))
-            )
-        {
+        if !lists.contains(&list) && answering(claim, sentence, &candidates, &evidence).is_some() {
             lists.insert(list);
         }
     }
+    lists.extend(reported_lists(sentences, claims, evidence.is_recorded()));
     let mut marked = false;
     for sentence in sentences {
         if open(sentence) && sentence.list.is_some_and(|list| lists.contains(&list)) {
@@ -130,6 +127,34 @@ fn mark_deeds(
         }
     }
     marked
+}
+
+/// The lists of which every item states something done, and the tables with a row that is done.
+///
+/// A table can be one of states that were looked up, where that is not `recorded`.
+fn reported_lists(sentences: &[Sentence], claims: &[(usize, Claim)], recorded: bool) -> Vec<usize> {
+    let mut items: BTreeMap<usize, (usize, usize, bool)> = BTreeMap::new();
+    let claimed: BTreeSet<usize> = claims.iter().map(|(place, _)| *place).collect();
+    for (place, sentence) in sentences.iter().enumerate() {
+        let Some(list) = sentence
+            .list
+            .filter(|_| !sentence.heading && !sentence.unreal)
+        else {
+            continue;
+        };
+        let own = items.entry(list).or_default();
+        own.0 += 1;
+        own.1 += usize::from(claimed.contains(&place) && (recorded || !sentence.row));
+        let cell = |token: &Token| token.is_any(&["done", "completed", "complete", "success"]);
+        own.2 |= sentence.row && (sentence.checked || sentence.tokens.iter().any(cell));
+    }
+    let is_done =
+        |(_, (all, own, done)): &(usize, (usize, usize, bool))| *done || *all >= 2 && all == own;
+    items
+        .into_iter()
+        .filter(is_done)
+        .map(|(list, _)| list)
+        .collect()
 }
 
 /// Compares the claims of a message with the calls.
@@ -145,11 +170,10 @@ fn compare(
     let evidence = Evidence::new(trace, calls, &room);
     let candidates = candidates(&evidence, calls);
     let groups = actions(claims);
-    let mut answers: Vec<Answer<'_>> = groups
+    let answers: Vec<Answer<'_>> = groups
         .iter()
         .map(|group| Answer::new(group, sentences, &candidates, &evidence))
         .collect();
-    assign_rest(trace, &candidates, &evidence, &mut answers);
     for answer in answers {
         divergence
             .arg_mismatch
@@ -181,7 +205,7 @@ fn compare(
         }
         divergence.claimed.push(claimed);
     }
-    for (call, place) in told_successes(sentences, &candidates, &evidence) {
+    for (call, place) in told_successes(trace, sentences, &candidates, &evidence) {
         let quoted = sentences[place].quote();
         let mut known = divergence
             .claimed_after_error
@@ -198,8 +222,19 @@ fn compare(
         }
     }
     let mut left = MAX_COMPARED;
+    let acts = calls
+        .iter()
+        .map(|call| call.effect != Effect::Reads)
+        .collect();
+    let recorded = evidence.is_recorded();
+    let figures = MessageFigures::new(trace, &evidence.values, sentences, recorded, acts);
     for sentence in sentences {
-        let wrong = wrong_figures(trace, &candidates, &evidence, sentence, &mut left);
+        let mut wrong = wrong_figures(trace, &candidates, &evidence, sentence, &mut left);
+        for figure in figures.wrong(sentence) {
+            if wrong.iter().all(|known| known.stated != figure.stated) {
+                wrong.push(figure);
+            }
+        }
         if wrong.is_empty() {
             continue;
         }
@@ -210,9 +245,9 @@ fn compare(
                 .iter()
                 .any(|known| known.sentence == quoted && known.stated == figure.stated);
             if !known {
-                let call = &trace.tool_calls[figure.call];
+                let call = trace.tool_calls.get(figure.call);
                 divergence.arg_mismatch.push(ArgMismatch {
-                    action: one_line(call.name()),
+                    action: call.map_or_else(|| "message".to_owned(), |call| one_line(call.name())),
                     sentence: quoted.clone(),
                     kind: figure.kind.name().to_owned(),
                     stated: one_line(&shorten(&figure.stated, 120)),
@@ -222,7 +257,7 @@ fn compare(
                         .take(5)
                         .map(|own| shown(own))
                         .collect(),
-                    calls: vec![one_line(&call.full_id())],
+                    calls: call.iter().map(|call| one_line(&call.full_id())).collect(),
                 });
             }
         }

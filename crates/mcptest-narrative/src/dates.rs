@@ -129,9 +129,42 @@ pub(crate) fn times_in(text: &str) -> Vec<String> {
     if !text.contains(':') && !text.contains('m') || text.len() > 20_000 {
         return Vec::new();
     }
-    let text = text.to_lowercase().replace(['t', 'z'], " ");
-    text.split(|c: char| c.is_whitespace() || ",;()[]\"'".contains(c))
-        .map(|part| part.split(['+', '.', '-']).next().unwrap_or(part))
-        .filter_map(|part| time_of(part, None))
-        .collect()
+    let text = text.to_lowercase();
+    // `2024-05-20T10:30:00Z`
+    let text: String = text
+        .char_indices()
+        .map(|(place, c)| {
+            let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+            let between = digit(text[..place].chars().next_back());
+            match c {
+                't' | 'z' if between => ' ',
+                c => c,
+            }
+        })
+        .collect();
+    let parts: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || ",;()[]\"'–—|".contains(c))
+        .filter(|part| !part.is_empty())
+        .collect();
+    let mut found = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        let half = match parts.get(place + 1).map(|next| next.trim_end_matches('.')) {
+            Some(half @ ("am" | "pm" | "a.m" | "p.m")) => &half[..1],
+            _ => "",
+        };
+        // `10:00-12:00`, `10:00+02:00`, `10:00:00.000`
+        for own in part.split('-').take(2) {
+            let own = own.split('+').next().unwrap_or(own).trim_end_matches('.');
+            let own = match own.split_once('.') {
+                Some((time, _)) if time.contains(':') => time,
+                _ => own,
+            };
+            let whole = match half {
+                "" => own.to_owned(),
+                half => format!("{own}{half}m"),
+            };
+            found.extend(time_of(&whole, None));
+        }
+    }
+    found
 }

@@ -108,9 +108,8 @@ impl Divergence {
         divergence_score(self.flagged(), self.base())
     }
 
-    /// Every claim without a call, every value that disagrees and every silent write, in a line
-    /// each.
-    pub(super) fn findings(&self, run: u64) -> Vec<String> {
+    /// Every claim without a call, every value that disagrees and every silent write, in words.
+    pub(super) fn findings(&self) -> impl Iterator<Item = String> {
         let absent = self.claimed_but_absent.iter().map(|claim| {
             let named = self
                 .uncalled_tools
@@ -118,7 +117,7 @@ impl Divergence {
                 .any(|tool| tool.action == claim.action);
             let verb = if named { "names the tool" } else { "claims" };
             format!(
-                "run {run}: {verb} `{}` without such a call: “{}”",
+                "{verb} `{}` without such a call: “{}”",
                 claim.action, claim.sentence
             )
         });
@@ -129,7 +128,7 @@ impl Divergence {
                 format!("the call has {}", mismatch.recorded.join(", "))
             };
             format!(
-                "run {run}: `{}` says {}, {recorded}: “{}”",
+                "`{}` says {}, {recorded}: “{}”",
                 mismatch.action, mismatch.stated, mismatch.sentence
             )
         });
@@ -137,20 +136,15 @@ impl Divergence {
             .present_but_unclaimed
             .iter()
             .filter(|call| call.mutating);
-        let silent = silent.map(|call| {
-            format!(
-                "run {run}: does not mention call {} (`{}`)",
-                call.call + 1,
-                call.tool
-            )
-        });
+        let silent =
+            silent.map(|call| format!("does not mention call {} (`{}`)", call.call + 1, call.tool));
         let failed = self.claimed_after_error.iter().map(|claim| {
             format!(
-                "run {run}: claims `{}`, but every such call failed: “{}”",
+                "claims `{}`, but every such call failed: “{}”",
                 claim.action, claim.sentence
             )
         });
-        absent.chain(failed).chain(wrong).chain(silent).collect()
+        absent.chain(failed).chain(wrong).chain(silent)
     }
 
     /// Returns true if the run passes: no write is claimed but absent, and the score is within the

@@ -7,7 +7,8 @@ use std::ops::Deref;
 use serde_json::Value;
 
 use crate::nouns::is_same_thing;
-use crate::verbs::{Classes, fold, verb};
+use crate::tokens::unescaped;
+use crate::verbs::{Classes, fold, nominal_of, verb};
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolResultView;
 use rustc_hash::FxHashSet;
@@ -20,6 +21,8 @@ const MAX_REQUEST: usize = 200;
 /// A result up to this many words is about one thing; in a longer one, words belong together only
 /// if they are near each other.
 const SHORT: usize = 400;
+/// A value of at most this many words states something about the call.
+const SAID: usize = 20;
 const NEAR: usize = 15;
 
 /// A result as words.
@@ -31,6 +34,10 @@ pub(crate) struct ResultWords {
     keys: FxHashSet<String>,
     /// All folded words.
     pub all: FxHashSet<String>,
+    /// The folded words of short values and of keys that are true: what the result states.
+    pub said: FxHashSet<String>,
+    /// The verbs that filled keys are made from.
+    deeds: FxHashSet<String>,
     /// The lowercase text.
     pub text: String,
 }
@@ -54,9 +61,12 @@ impl ResultWords {
 
     /// Returns true if the result reports the state: the word, and one of the nouns near it.
     pub(crate) fn reports(&self, state: &str, nouns: &[String], dated: bool, same: bool) -> bool {
-        if !self.all.contains(state) || self.keys.contains(state) && !dated && !self.is_value(state)
-        {
+        let keyed = self.keys.contains(state) && !dated && !self.is_value(state);
+        if !self.all.contains(state) || keyed && !self.deeds.contains(state) {
             return false;
+        }
+        if keyed {
+            return true;
         }
         let nouns: Vec<String> = nouns.iter().map(|noun| fold(noun)).collect();
         if nouns.is_empty() {
@@ -78,6 +88,11 @@ impl ResultWords {
         })
     }
 
+    /// Returns true if a folded word is in a value, not only in a key.
+    pub(crate) fn is_valued(&self, word: &str) -> bool {
+        self.all.contains(word) && (!self.keys.contains(word) || self.is_value(word))
+    }
+
     /// Returns true if a word that is a key is a value too.
     fn is_value(&self, word: &str) -> bool {
         self.sequence
@@ -96,8 +111,17 @@ impl ResultWords {
                     if !structural {
                         // `"cancelled": true` states it.
                         let stated = *value == Value::Bool(true);
+                        let filled = !matches!(value, Value::Null | Value::Bool(false))
+                            && value.as_array().is_none_or(|list| !list.is_empty());
                         for word in lexical::words(key) {
-                            if !stated {
+                            // `"attachments": ["a.pdf"]`: they were attached.
+                            if filled && nominal_of(&word).is_some() {
+                                self.said.insert(fold(&word));
+                                self.deeds.insert(fold(&word));
+                            }
+                            if stated {
+                                self.said.insert(fold(&word));
+                            } else {
                                 self.keys.insert(fold(&word));
                             }
                             self.push(&word, room);
@@ -129,10 +153,14 @@ impl ResultWords {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        let text = &text[..end];
+        let text = &*unescaped(&text[..end]);
         self.text.push(' ');
         self.text.push_str(&text.to_lowercase());
-        for word in lexical::words(text) {
+        let words = lexical::words(text);
+        if words.len() <= SAID {
+            self.said.extend(words.iter().map(|word| fold(word)));
+        }
+        for word in words {
             self.push(&word, room);
         }
     }
@@ -167,8 +195,13 @@ impl<'a> LazyResult<'a> {
         request: Option<(&'a [String], &'a Value)>,
         room: &'a Cell<usize>,
     ) -> Self {
-        let recorded =
-            source.is_some_and(|result| result.content().is_some_and(|content| !content.is_null()));
+        // A lookup that answers with one word, such as "ok", reports nothing.
+        let says = |content: &Value| match content {
+            Value::Null => false,
+            Value::String(text) => request.is_none() || text.split_whitespace().nth(1).is_some(),
+            _ => true,
+        };
+        let recorded = source.is_some_and(|result| result.content().is_some_and(says));
         Self {
             source,
             request: request.filter(|_| recorded),

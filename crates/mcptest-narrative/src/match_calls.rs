@@ -1,23 +1,22 @@
 //! The recorded calls that can be the action of a claim.
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
+mod answering;
 
+pub(crate) use self::answering::{Candidate, answering, candidates, is_of_tool};
+use crate::agreement::Touch;
 use crate::call_words::{CallWords, Effect};
 use crate::claims::{Claim, How};
 use crate::nouns::is_same_thing;
-use crate::run_evidence::{CallResults, Evidence};
-use crate::sentences::Sentence;
-use crate::stated_values::{marks, names};
+use crate::run_evidence::CallResults;
 use crate::tool_words::{
-    ANY_CHANGE, CODING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL, MESSAGE_TOOLS,
-    MESSAGES, MONEY, OPERATING, PAYING, STATE_CHANGES, STATE_KEYS, UNITS, UTTERANCES,
+    ANY_CHANGE, CODING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL, HOLDERS,
+    MESSAGE_TOOLS, MESSAGES, MONEY, MOVED, NAVIGATING, OPERATING, PAYING, PEOPLE, RECORDED,
+    STATE_CHANGES, STATE_KEYS, TARGETS, UNITS, UTTERANCES,
 };
 use crate::verbs::{
-    ADD, ASSIGN, BOOK, CHANGE, CHANGING, END, ENDING, MAKE, MAKING, OPEN, PAY, POST, SEND, SENDING,
-    START, Use, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb,
+    ADD, ASSIGN, BOOK, CHANGE, CONVERT, COPY, DELETE, END, ENDING, EXECUTING, JOIN, LOAD, MAKE,
+    MOVE, OPEN, PAY, POST, SEND, SWITCH, Use, Verb, WRITE, fold, nominal_of, singular, verb,
 };
-use mcptest_catalog::lexical;
 
 /// The degree to which a call answers a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,53 +28,35 @@ pub(crate) enum Fit {
 }
 
 impl CallWords {
-    /// Returns true if a claim can be other words for the call, whatever thing it names.
-    pub(crate) fn could_be(&self, claim: &Claim) -> bool {
-        // "A dashboard has been set up" is no other word for `set_flag`.
-        if claim.own_thing && !claim.nouns.is_empty() && !self.things().is_empty() {
-            return false;
-        }
-        verb(claim.verb).is_some_and(|own| {
-            self.verbs.iter().any(|verb| verb.lemma == own.lemma)
-                || self.is_any(OPERATING) && own.accepts & (MAKING | CHANGING | SENDING) != 0
-        })
-    }
-
     /// Returns the fit if the call can be the claimed action. `results` are the call's own result
-    /// and the other results about the things that the call was given.
+    /// and the other results about the things that the call was given; `touch` shows if the
+    /// call has the values that the claim names.
     pub(crate) fn fits(
         &self,
         claim: &Claim,
         results: CallResults<'_>,
-        touched: bool,
+        touch: Touch,
     ) -> Option<Fit> {
         // In `get_post` the post is a thing.
         if self.effect == Effect::Reads {
             return None;
         }
         let own = verb(claim.verb)?;
+        let best = self.fits_verb(claim, own, &claim.nouns, results, touch);
+        let Some(alternative) = claim.alternative.and_then(verb) else {
+            return best;
+        };
         let other: Vec<String> = claim
             .nouns
             .iter()
             .filter(|noun| nominal_of(noun) != claim.alternative)
             .cloned()
             .collect();
-        let best = self.fits_verb(claim, own, &claim.nouns, results, touched);
-        let Some(alternative) = claim.alternative.and_then(verb) else {
-            return best;
-        };
-        let named = self
-            .verbs
-            .iter()
-            .any(|verb| verb.lemma == alternative.lemma)
-            && self.concerns(&other, results)
-            // "Your replacement has been ordered", by an exchange.
-            || claim.how != How::Active
-                && self.effect == Effect::Acts
-                && self.classes & alternative.accepts != 0
-                && self.concerns(&other, results)
-            || self.pays(alternative, &other, results);
-        best.max(named.then_some(Fit::Related))
+        let named = self.fits_verb(claim, alternative, &other, results, touch);
+        // "submitted your application" is not any other word for applying something.
+        let named =
+            named.filter(|fit| *fit == Fit::Exact || !other.is_empty() || claim.how != How::Active);
+        best.max(named.map(|_| Fit::Related))
     }
 
     fn fits_verb(
@@ -84,116 +65,387 @@ impl CallWords {
         own: Verb,
         nouns: &[String],
         results: CallResults<'_>,
-        touched: bool,
+        touch: Touch,
     ) -> Option<Fit> {
-        if own.lemma == OPEN {
-            return self.fits_open(claim, nouns, results, touched);
+        if self.pays(claim, own, nouns, results) || self.confirms(claim, own) {
+            return Some(Fit::Related);
         }
-        let known = OnceCell::new();
-        let concerns = || {
-            *known
-                .get_or_init(|| self.concerns_claim(own, (nouns, &claim.places), results, touched))
-        };
-        let says_verb = self.says(own);
-        if says_verb && concerns() {
-            return Some(Fit::Exact);
-        }
-        // "The deployment is complete" says nothing but its verb.
-        let empty = nouns.is_empty() && claim.places.is_empty() && !touched && !claim.named;
-        let accepts = if empty && claim.how != How::Active {
-            own.is
-        } else {
-            own.accepts
-        };
-        let related = self.classes & accepts != 0
-            && !(own.is & ENDING != 0 && self.only_changes() && !self.shows_state(results))
-            // `add_label` labels.
-            || own.is & ASSIGN != 0 && self.name.iter().any(|word| word.starts_with(own.lemma))
-            // `create_release` publishes a release.
-            || nouns.iter().any(|noun| {
-                self.name.contains(&fold(noun))
-                    && tool_verb(noun).is_some_and(|verb| verb.is & own.accepts & START != 0)
-            })
-            || self.states.contains(own.lemma)
-            || self.deeds.contains(own.lemma)
-            || !says_verb && results.any(false, |own_result| own_result.all.contains(own.lemma));
-        let named = nouns.iter().any(|noun| self.name.contains(&fold(noun)));
-        let unknown = self.effect == Effect::Unknown
-            && (own.is & ENDING == 0 || self.short.contains(own.lemma))
-            && (touched
-                || named
-                || nouns.is_empty() && claim.places.is_empty() && claim.how != How::Active);
-        // "replaced a by b": created the one, deleted the other
-        let replaced = touched
-            && matches!(
-                own.lemma,
-                "replace" | "migrate" | "swap" | "switch" | "exchange"
-            )
-            && self.effect == Effect::Acts;
-        // "added to your reservation", by a tool for any change of one
-        let placed = || {
-            let in_name = |noun: &String| self.name.contains(&fold(noun));
-            !claim.places.is_empty()
-                && (touched
-                    || nouns.is_empty()
-                    || !self.only_changes()
-                    || self.knows_any(nouns, results)
-                    || claim
+        let relation = self.relation(claim, own, results)?;
+        let object = self.object(claim, own, nouns, results, touch);
+        let own_thing = matches!(object, Object::Thing | Object::Named)
+            || object == Object::Open && claim.pronoun;
+        let strange = relation != Relation::Same
+            && (touch == Touch::Contradicted
+                || self.is_strange_target(claim, own, own_thing, results)
+                || relation == Relation::Generic
+                    && own.lemma == OPEN
+                    && !claim.shown
+                    && claim
                         .places
                         .iter()
-                        .any(|noun| self.short.contains(&fold(noun))))
-                && ((self.is_any(ANY_CHANGE)
-                    || self.classes & own.is & ADD != 0
-                    || PAYING.contains(&own.lemma))
-                    && self.concerns(&claim.places, results)
-                    || own.is & (ADD | CHANGE | WRITE | ASSIGN) != 0
-                        && claim.places.iter().any(in_name))
+                        .any(|noun| results.is_novel(&fold(noun))));
+        let mentioned = nouns.iter().any(|noun| self.values.contains(&fold(noun)));
+        let fits = match relation {
+            Relation::Same => {
+                object != Object::Other
+                    || touch == Touch::Known
+                    || self.is_bare(own, claim)
+                    || self.is_any(&EXECUTING) && (own.is & LOAD != 0 || mentioned)
+                    || nouns
+                        .last()
+                        .is_some_and(|noun| results.is_users_word(&fold(noun)))
+            }
+            _ if strange => false,
+            // Code does anything to a file, `checkout` buys whatever is in the cart, and a click
+            // does what its button says.
+            Relation::Kin if self.codes(own) || self.is_any(&EXECUTING) && mentioned => true,
+            // `move_file` to `archive/old.css` archives it.
+            Relation::Kin if claim.how != How::Active && self.values.contains(own.lemma) => true,
+            Relation::Kin if own.lemma == "open" && self.is_any(NAVIGATING) => true,
+            Relation::Kin if self.plain.len() == 1 && own.is & self.classes & BOOK != 0 => true,
+            Relation::Generic if self.effect == Effect::Executes && mentioned => true,
+            Relation::Generic
+                if self.is_any(OPERATING)
+                    && (self.keys.is_empty() || self.values.contains(own.lemma)) =>
+            {
+                true
+            }
+            // `attachments` among the arguments attach whatever it is called.
+            Relation::State if self.deeds.contains(own.lemma) => true,
+            Relation::State if self.effect == Effect::Executes => touch != Touch::Contradicted,
+            Relation::State => {
+                !matches!(object, Object::Other | Object::Content | Object::Elsewhere)
+            }
+            Relation::Kin => match object {
+                Object::Named | Object::Thing | Object::Value => true,
+                Object::Alias => {
+                    self.is_mentioned_in(claim, results)
+                        && !(own.is & SEND != 0 && self.is_any(MESSAGE_TOOLS))
+                }
+                Object::Open => {
+                    claim.pronoun
+                        || claim.named
+                        || !nouns.is_empty()
+                        || !claim.places.is_empty()
+                        || own.is & JOIN != 0 && self.classes & JOIN != 0
+                        // "The purchase is complete", by `buy_item`
+                        || claim.how != How::Active && own.is & self.classes != 0
+                }
+                // `docker_rm` with nothing but a `container` removes one.
+                Object::Key if own.is & ENDING != 0 && self.keys.len() == 1 => true,
+                Object::Key | Object::Result => {
+                    !(self.makes(own) || own.is & ENDING != 0) || self.things().is_empty()
+                }
+                Object::Content => {
+                    own.is & (WRITE | SEND | POST | ADD | CHANGE) != 0
+                        || own.is & ENDING != 0 && self.is_any(FILE_TOOLS)
+                }
+                Object::Other | Object::Elsewhere => false,
+            },
+            Relation::Generic => match object {
+                Object::Thing if self.only_makes() => claim.shown || own.lemma != OPEN,
+                Object::Named | Object::Thing => true,
+                Object::Alias => claim.how == How::State,
+                Object::Value | Object::Key if own.lemma == OPEN && self.only_makes() => true,
+                Object::Value | Object::Key => {
+                    claim.shown
+                        || !self.makes(own)
+                            && self.effect != Effect::Unknown
+                            && (own.lemma != OPEN || object == Object::Value)
+                }
+                Object::Result => {
+                    claim.shown
+                        || own.lemma != OPEN && !self.makes(own) && self.effect != Effect::Unknown
+                }
+                Object::Content => {
+                    self.effect == Effect::Executes || claim.shown && self.is_any(FILE_TOOLS)
+                }
+                Object::Open => claim.how != How::Active && self.effect != Effect::Unknown,
+                Object::Other | Object::Elsewhere => false,
+            },
         };
-        // What a message contains can be called anything: "posted the question".
-        let worded = || {
-            let uttered = nouns.last().is_none_or(|noun| {
-                let noun = fold(noun);
-                UTTERANCES.iter().any(|known| fold(known) == noun)
-            });
-            self.is_any(MESSAGE_TOOLS)
-                && own.accepts & SEND != 0
-                && own.is & (SEND | POST | WRITE) != 0
-                && (uttered || own.lemma == "reply")
-        };
-        // "The status of the order was changed": by whatever was done to the order.
-        let changed = (claim.how != How::Active || self.classes & !MAKE != 0)
-            && self.effect == Effect::Acts
-            && !self.is_any(MESSAGE_TOOLS)
-            && STATE_CHANGES.contains(&own.lemma)
-            && (touched || concerns());
-        let coded =
-            CODING.contains(&own.lemma) && self.is_any(FILE_TOOLS) && self.effect != Effect::Reads;
-        // "The team has been informed": by whatever was sent.
-        let told = own.usage == Use::Telling && self.classes & (SEND | POST) != 0 && self.acts();
-        let fits = related && (concerns() || placed() || worded())
-            || told
-            || coded
-            || replaced
-            || changed
-            || unknown
-            || self.executes(own, nouns, touched)
-            || self.pays(own, nouns, results)
-            // "You get a refund": the consequence of a cancellation or a return.
-            || claim.how != How::Active
-                && PAYING.contains(&own.lemma)
-                && nouns.is_empty()
-                && self.classes & (END | SEND) != 0
-                && self.effect == Effect::Acts
-            || self.confirms(claim, own);
-        fits.then_some(Fit::Related)
+        fits.then_some(match relation {
+            Relation::Same => Fit::Exact,
+            _ => Fit::Related,
+        })
     }
 
-    /// Returns true if the call or its result has one of the nouns.
-    fn knows_any(&self, nouns: &[String], results: CallResults<'_>) -> bool {
-        nouns.iter().any(|noun| {
+    /// Returns true if a claim mentions what the tool is for, or if that is what the thing is: a
+    /// budget of a campaign is changed by `set_budget`, its name is not.
+    fn is_mentioned_in(&self, claim: &Claim, results: CallResults<'_>) -> bool {
+        let things = self.things();
+        let said = |thing: &String| {
+            let words = claim
+                .nouns
+                .iter()
+                .chain(&claim.places)
+                .chain(&claim.targets);
+            results.is_kind(thing)
+                || words
+                    .map(|noun| fold(noun))
+                    .any(|noun| noun == *thing || is_same_thing(&noun, thing))
+        };
+        things.is_empty() || things.iter().any(said)
+    }
+
+    /// Returns true if a claim brings something to a place or a person that the call knows nothing
+    /// of: "added to your calendar".
+    fn is_strange_target(
+        &self,
+        claim: &Claim,
+        own: Verb,
+        own_thing: bool,
+        results: CallResults<'_>,
+    ) -> bool {
+        let brings =
+            own.is & (ADD | SEND | POST | MOVE | LOAD | COPY | JOIN) != 0 && own.lemma != "reply";
+        brings
+            && claim.targets.last().is_some_and(|noun| {
+                let noun = fold(noun);
+                let known = self.name.contains(&noun)
+                    || self.keys.contains(&noun)
+                    || self.values.contains(&noun)
+                    || self
+                        .name
+                        .iter()
+                        .chain(&self.keys)
+                        .any(|word| is_same_thing(word, &noun))
+                    || [GENERAL, UNITS, PEOPLE, TARGETS]
+                        .iter()
+                        .any(|words| words.iter().any(|own| fold(own) == noun))
+                    || own_thing && HOLDERS.iter().any(|own| fold(own) == noun)
+                    || results.any(true, |own| own.all.contains(&noun))
+                    || results.is_said_by_user(&noun);
+                !known
+            })
+    }
+
+    /// The relation of a claimed verb to what the call does.
+    fn relation(&self, claim: &Claim, own: Verb, results: CallResults<'_>) -> Option<Relation> {
+        let stem = match &claim.open {
+            Some((_, stem)) if own.lemma == OPEN => stem.as_str(),
+            _ => own.lemma,
+        };
+        if self.says(own) || self.name.contains(stem) {
+            return Some(Relation::Same);
+        }
+        let executed = self.effect == Effect::Executes && self.values.contains(stem);
+        let stated = self.states.contains(stem)
+            || executed
+            || self.deeds.contains(stem)
+            || results.any(false, |own_result| own_result.said.contains(stem));
+        if stated {
+            return Some(Relation::State);
+        }
+        let lacks = self.only_changes() && self.lacks_aspect(own, results);
+        let labels = own.is & ASSIGN != 0 && self.name.iter().any(|word| word.starts_with(stem));
+        let saves = own.lemma == "save" && self.is_any(FILE_TOOLS);
+        let navigates = own.lemma == "open" && self.is_any(NAVIGATING);
+        let codes = self.codes(own) || navigates || saves && self.effect != Effect::Reads;
+        if own.lemma != OPEN && self.classes & own.accepts != 0 && !lacks || labels || codes {
+            return Some(Relation::Kin);
+        }
+        let replaces = matches!(
+            own.lemma,
+            "replace" | "migrate" | "swap" | "switch" | "exchange"
+        ) && self.classes & (MAKE | DELETE | CHANGE | MOVE) != 0;
+        let changes = STATE_CHANGES.contains(&own.lemma)
+            && self.effect == Effect::Acts
+            && !self.is_any(MESSAGE_TOOLS)
+            && (claim.how != How::Active || self.classes & !MAKE != 0);
+        let loose = own.is & ENDING == 0;
+        let runs = self.effect == Effect::Executes || self.is_any(OPERATING);
+        let mentions = || {
+            self.values.contains(stem)
+                || self.keys.is_empty() && self.is_any(OPERATING)
+                || claim
+                    .nouns
+                    .iter()
+                    .any(|noun| self.values.contains(&fold(noun)))
+        };
+        // "web now runs with 4 replicas"
+        let shown = claim.shown && own.lemma == OPEN;
+        let any = shown
+            || self.effect == Effect::Unknown && loose
+            || runs && mentions()
+            || own.lemma == OPEN
+                && (self.classes & (CHANGE | ADD | WRITE | MOVE | SWITCH) != 0
+                    || self.only_makes());
+        (replaces || changes || any && !lacks).then_some(Relation::Generic)
+    }
+
+    /// Returns true if a tool for any change was not given what a verb is about: a name to rename,
+    /// a state to close.
+    fn lacks_aspect(&self, own: Verb, results: CallResults<'_>) -> bool {
+        if own.is & ENDING != 0 {
+            return !self.shows_state(results);
+        }
+        let Some((_, keys)) = ASPECTS.iter().find(|(verbs, _)| verbs.contains(&own.lemma)) else {
+            return false;
+        };
+        !self.keys.is_empty()
+            && !self.is_any(FILE_TOOLS)
+            && !keys.iter().any(|key| {
+                let key = fold(key);
+                self.keys.contains(&key) || self.name.contains(&key)
+            })
+    }
+
+    /// The relation of what a claim names to what the call was about.
+    fn object(
+        &self,
+        claim: &Claim,
+        own: Verb,
+        nouns: &[String],
+        results: CallResults<'_>,
+        touch: Touch,
+    ) -> Object {
+        let one_of = |known: &[&str], noun: &str| known.iter().any(|own| fold(own) == noun);
+        if own.lemma == "reply" && self.is_any(MESSAGE_TOOLS) {
+            return Object::Thing;
+        }
+        let Some(head) = nouns.last().map(|noun| fold(noun)) else {
+            return if touch == Touch::Given {
+                Object::Named
+            } else if !claim.places.is_empty() && !self.is_placed(&claim.places, results) {
+                // "I've added it to your reservation"
+                Object::Elsewhere
+            } else {
+                Object::Open
+            };
+        };
+        let people = own.usage == Use::Telling && one_of(PEOPLE, &head);
+        if people {
+            return Object::Open;
+        }
+        let all: Vec<String> = nouns.iter().map(|noun| fold(noun)).collect();
+        let makes = self.makes(own);
+        let things = self.things();
+        // `add_user_to_channel` makes no channel.
+        let placed: Vec<String> = self
+            .plain
+            .iter()
+            .skip_while(|word| {
+                !matches!(word.as_str(), "to" | "from" | "in" | "on" | "into" | "for")
+            })
+            .map(|word| fold(word))
+            .collect();
+        // `convert_markdown_to_mindmap` makes one.
+        let becomes_it = self.classes & CONVERT != 0;
+        let in_name = |noun: &String| {
+            if makes && !becomes_it && placed.contains(noun) {
+                return false;
+            }
+            self.name.contains(noun)
+                || things.iter().any(|word| is_same_thing(word, noun))
+                || self.name.iter().any(|word| {
+                    // `rent_bike` makes a rental.
+                    word.len() >= 4 && noun.starts_with(word.as_str())
+                })
+                || nominal_of(noun)
+                    .is_some_and(|lemma| self.verbs.iter().any(|verb| verb.lemma == lemma))
+        };
+        let joined = nouns
+            .windows(2)
+            .any(|pair| self.name.contains(&fold(&pair.concat())));
+        // "the customer record", of `create_customer`
+        let record =
+            one_of(RECORDED, &head) && nouns.len() > 1 && in_name(&fold(&nouns[nouns.len() - 2]));
+        if in_name(&head) || joined || record || head == "pr" && self.name.contains("pull") {
+            return Object::Thing;
+        }
+        let documents = self.is_any(FILE_TOOLS)
+            && (self.classes & (WRITE | MAKE | CHANGE | ADD | DELETE) != 0
+                || self.effect == Effect::Executes)
+            && (one_of(DOCUMENTS, &head) || one_of(CONTENTS, &head));
+        let messages = self.is_any(MESSAGE_TOOLS)
+            && own.is & (SEND | POST | WRITE) != 0
+            && (one_of(MESSAGES, &head) || one_of(UTTERANCES, &head));
+        if documents || messages {
+            return Object::Thing;
+        }
+        if touch == Touch::Given && !self.is_of_another(own, &all, results) {
+            return Object::Named;
+        }
+        if one_of(UNITS, &head) && all.iter().all(|noun| one_of(UNITS, noun)) {
+            return Object::Open;
+        }
+        let similar = |noun: &String| {
+            let alike = |word: &String| {
+                noun.len() >= 5 && word.starts_with(noun.as_str())
+                    || !makes && is_same_thing(word, noun)
+            };
+            self.short.iter().any(alike)
+        };
+        if all.iter().any(|noun| self.short.contains(noun)) || similar(&head) {
+            return Object::Value;
+        }
+        if all.iter().any(|noun| self.name.contains(noun)) && !self.makes(own) {
+            return Object::Thing;
+        }
+        if all.iter().any(|noun| results.is_alias(noun)) && !self.is_of_another(own, &all, results)
+        {
+            // The one who gets a message need not be named in it.
+            return if own.usage == Use::Telling {
+                Object::Named
+            } else {
+                Object::Alias
+            };
+        }
+        if one_of(GENERAL, &head) || one_of(UNITS, &head) {
+            let mut rest = all[..all.len() - 1].to_vec();
+            rest.retain(|noun| !one_of(UNITS, noun) && !one_of(GENERAL, noun) && noun != "on");
+            let known = |noun: &String| {
+                in_name(noun) || self.keys.contains(noun) || self.values.contains(noun)
+            };
+            return if rest.is_empty() || rest.iter().any(known) {
+                Object::Open
+            } else {
+                Object::Other
+            };
+        }
+        if self
+            .lists
+            .iter()
+            .any(|word| *word == head || is_same_thing(word, &head))
+        {
+            return Object::Value;
+        }
+        let keyed = |noun: &String| self.keys.contains(noun);
+        if keyed(&head) || !self.makes(own) && all.iter().any(keyed) {
+            return Object::Key;
+        }
+        // "I added the ingredients to the file", "upgraded to business class"
+        let holds = own.is & (ADD | WRITE) != 0 && self.classes & (ADD | WRITE | MAKE) != 0;
+        let becomes = own.is & (CHANGE | ASSIGN | MOVE | SWITCH) != 0;
+        let is_target = |noun: &String| {
             let noun = fold(noun);
-            self.concerns_noun(&noun) || results.any(true, |result| result.all.contains(&noun))
-        })
+            holds && in_name(&noun) || (holds || becomes) && self.short.contains(&noun)
+        };
+        if claim.targets.iter().any(is_target) {
+            return Object::Value;
+        }
+        let wide = self.classes & (CHANGE | ENDING | PAY) != 0;
+        let terse = results
+            .own()
+            .is_some_and(|own| own.all.len() <= TERSE && own.all.contains(&head));
+        if terse || results.any(wide, |result| result.is_valued(&head)) {
+            return Object::Result;
+        }
+        if self.values.contains(&head) {
+            return Object::Content;
+        }
+        Object::Other
+    }
+
+    /// Returns true if the tool makes things, and does nothing else.
+    fn only_makes(&self) -> bool {
+        self.classes == MAKE
+    }
+
+    /// Returns true if a verb is one for what writing a file can do to anything.
+    fn codes(&self, own: Verb) -> bool {
+        CODING.contains(&own.lemma) && self.is_any(FILE_TOOLS) && self.effect != Effect::Reads
     }
 
     /// Returns true if the tool is one for any change, and for nothing else.
@@ -212,26 +464,19 @@ impl CallWords {
             || results.own().is_some_and(|own| !own.recorded)
     }
 
-    /// Returns true if the call can be about what a claim names.
-    fn concerns_claim(
-        &self,
-        own: Verb,
-        (nouns, places): (&[String], &[String]),
-        results: CallResults<'_>,
-        touched: bool,
-    ) -> bool {
-        self.is_only(own)
-            || self.says(own) && self.is_placed(places)
-            || (touched || self.concerns(nouns, results))
-                && !(self.makes(own) && self.is_of_another(nouns, results))
-    }
-
-    /// Returns true if the tool's name has the place of a claim: "posted them to the website", by
+    /// Returns true if the call was about a place of a claim: "posted them to the website", by
     /// `post_webpage`.
-    fn is_placed(&self, places: &[String]) -> bool {
+    fn is_placed(&self, places: &[String], results: CallResults<'_>) -> bool {
         places.iter().any(|noun| {
             let noun = fold(noun);
-            self.name.contains(&noun) || self.name.iter().any(|word| is_same_thing(word, &noun))
+            self.name.contains(&noun)
+                || self.short.contains(&noun)
+                || self.keys.contains(&noun)
+                || self.name.iter().any(|word| is_same_thing(word, &noun))
+                || results.is_alias(&noun)
+                || results.is_known(&noun)
+                || self.classes & (MAKE | ADD | BOOK | WRITE) != 0
+                    && HOLDERS.iter().any(|own| fold(own) == noun)
         })
     }
 
@@ -242,39 +487,29 @@ impl CallWords {
             && !(own.is & SEND != 0 && self.says(own))
     }
 
-    /// Returns true if the call is about another kind of thing: its tool names one, and neither
-    /// name, short values nor the own result have the claim's noun. An argument's key is only
-    /// where the thing belongs: `add_comment` with a `card` makes no card.
-    fn is_of_another(&self, nouns: &[String], results: CallResults<'_>) -> bool {
-        let things = self.things();
-        let one_of = |known: &[&str], noun: &str| known.iter().any(|own| fold(own) == noun);
-        !things.is_empty()
-            && !nouns.is_empty()
+    /// Returns true if something new is claimed, of another kind than what the tool makes. An
+    /// argument's key is only where the thing belongs: `add_comment` with a `card` makes no card.
+    fn is_of_another(&self, own: Verb, nouns: &[String], results: CallResults<'_>) -> bool {
+        self.makes(own)
+            && self.effect != Effect::Unknown
+            && !self.things().is_empty()
             && nouns.iter().all(|noun| {
-                let noun = fold(noun);
-                !(self.name.contains(&noun)
-                    || noun == "pr" && self.name.contains("pull")
-                    || one_of(GENERAL, &noun)
-                    || one_of(UNITS, &noun)
-                    || self.short.contains(&noun)
-                    || self.name.iter().any(|word| is_same_thing(word, &noun))
-                    || nominal_of(&noun)
-                        .is_some_and(|lemma| self.verbs.iter().any(|verb| verb.lemma == lemma))
-                    || self.is_any(FILE_TOOLS)
-                        && (one_of(DOCUMENTS, &noun) || one_of(CONTENTS, &noun))
-                    || self.is_any(MESSAGE_TOOLS)
-                        && (one_of(MESSAGES, &noun) || one_of(UTTERANCES, &noun))
-                    || results.any(false, |own| own.all.contains(&noun)))
+                !self.short.contains(noun)
+                    && !results.is_alias(noun)
+                    && !GENERAL.iter().any(|known| fold(known) == *noun)
+                    && !results.any(false, |own| own.all.contains(noun))
             })
-            && !nouns
-                .windows(2)
-                .any(|pair| self.name.contains(&fold(&pair.concat())))
     }
 
-    /// Returns true if the tool is named just so: `send` does not name what it sends.
-    fn is_only(&self, own: Verb) -> bool {
+    /// Returns true if the tool's name says nothing but its verb, or the claim names its place.
+    fn is_bare(&self, own: Verb, claim: &Claim) -> bool {
         self.plain.len() == 1
-            && (self.says(own) || self.verbs.iter().any(|verb| verb.is & own.is & BOOK != 0))
+            || own.lemma != OPEN
+                && claim.places.iter().any(|noun| {
+                    let noun = fold(noun);
+                    self.name.contains(&noun)
+                        || self.name.iter().any(|word| is_same_thing(word, &noun))
+                })
     }
 
     /// Returns true if the tool's name has the verb.
@@ -282,44 +517,8 @@ impl CallWords {
         self.verbs.iter().any(|verb| verb.lemma == own.lemma)
     }
 
-    /// Returns true if the tool's name has the claim's verb, and the call is about its thing.
-    fn fits_exactly(&self, claim: &Claim, results: CallResults<'_>, touched: bool) -> bool {
-        verb(claim.verb).is_some_and(|own| self.says(own))
-            && verb(claim.verb).is_some_and(|own| {
-                self.concerns_claim(own, (&claim.nouns, &claim.places), results, touched)
-            })
-    }
-
-    /// A verb of which nothing is known is answered by any call about the thing.
-    fn fits_open(
-        &self,
-        claim: &Claim,
-        nouns: &[String],
-        results: CallResults<'_>,
-        touched: bool,
-    ) -> Option<Fit> {
-        let stem = claim.open.as_ref().map(|(_, stem)| stem.as_str());
-        let says = stem.is_some_and(|stem| {
-            self.name.contains(stem)
-                || self.keys.contains(stem)
-                || self.values.contains(stem)
-                || results.any(false, |own| own.all.contains(stem))
-        });
-        let about = !(nouns.is_empty() && claim.named) && self.concerns(nouns, results)
-            || !claim.places.is_empty() && self.concerns(&claim.places, results);
-        (says || touched || about).then_some(Fit::Related)
-    }
-
-    /// Code can do anything; it is enough that it mentions the thing.
-    fn executes(&self, own: Verb, nouns: &[String], touched: bool) -> bool {
-        self.effect == Effect::Executes
-            && (touched
-                || self.values.contains(own.lemma)
-                || nouns.iter().any(|noun| self.values.contains(&fold(noun))))
-    }
-
     /// Returns true if money moved with the call, as its arguments or its result show.
-    fn pays(&self, own: Verb, nouns: &[String], results: CallResults<'_>) -> bool {
+    fn pays(&self, claim: &Claim, own: Verb, nouns: &[String], results: CallResults<'_>) -> bool {
         let is_money = |noun: &String| MONEY.contains(&singular(noun).as_str());
         let is_account = |noun: &String| {
             matches!(
@@ -327,25 +526,40 @@ impl CallWords {
                 "account" | "card" | "customer" | "method"
             )
         };
-        PAYING.contains(&own.lemma)
-            && self.effect == Effect::Acts
-            && (nouns.iter().any(is_money)
-                || nouns.iter().any(is_account)
-                || self.concerns(nouns, results)
-                || nouns.is_empty())
-            && MONEY.iter().any(|word| {
-                let word = fold(word);
-                self.keys.contains(&word)
-                    || results
-                        .own()
-                        .is_some_and(|result| !result.recorded || result.all.contains(&word))
-            })
+        let moves = PAYING.contains(&own.lemma) && self.effect == Effect::Acts;
+        // "You get a refund": the consequence of a cancellation or a return.
+        let follows = claim.how != How::Active
+            && nouns.is_empty()
+            && self.classes & (END | SEND) != 0
+            && !self.is_any(MESSAGE_TOOLS);
+        let is_known = |noun: &String| {
+            let folded = fold(noun);
+            is_money(noun)
+                || is_account(noun)
+                || self.name.contains(&folded)
+                || self.keys.contains(&folded)
+                || self.values.contains(&folded)
+                || results.any(true, |result| result.all.contains(&folded))
+        };
+        moves
+            && nouns.iter().all(is_known)
+            && (nouns.is_empty() || nouns.iter().any(is_money) || nouns.iter().any(is_account))
+            && (follows
+                || MOVED.iter().any(|word| {
+                    let word = fold(word);
+                    self.keys.contains(&word)
+                        || results
+                            .own()
+                            .is_some_and(|result| !result.recorded || result.all.contains(&word))
+                }))
     }
 
     /// "A confirmation email has been sent": by the system that the call changed.
     fn confirms(&self, claim: &Claim, own: Verb) -> bool {
         claim.how != How::Active
             && self.effect == Effect::Acts
+            && !self.is_any(MESSAGE_TOOLS)
+            && self.classes & (WRITE | LOAD | COPY) == 0
             && own.is & SEND != 0
             && claim.nouns.iter().any(|noun| {
                 let noun = fold(noun);
@@ -356,164 +570,60 @@ impl CallWords {
                 .iter()
                 .any(|noun| noun.starts_with("confirm") || fold(noun) == fold("instructions"))
     }
-
-    fn concerns(&self, nouns: &[String], results: CallResults<'_>) -> bool {
-        // "mind map" is `mindmap`.
-        let joined = nouns
-            .windows(2)
-            .any(|pair| self.name.contains(&fold(&pair.concat())));
-        let Some((head, rest)) = nouns.split_last() else {
-            return true;
-        };
-        // `client_max_body_size`
-        let compound = |noun: &String| {
-            noun.contains('_')
-                && lexical::words(noun).iter().all(|word| {
-                    self.values.contains(&fold(word)) || self.keys.contains(&fold(word))
-                })
-        };
-        if nouns.iter().any(compound) {
-            return true;
-        }
-        // What other results say of the thing matters only if the call can change any part of it.
-        let all = self.classes & (CHANGE | ENDING | PAY) != 0;
-        let is_known = |noun: &str| {
-            self.concerns_noun(noun) || results.any(all, |result| result.all.contains(noun))
-        };
-        let head = fold(head);
-        let is_general = GENERAL.iter().any(|known| fold(known) == head);
-        joined
-            || !is_general && is_known(&head)
-            || is_general && rest.is_empty()
-            || rest.iter().any(|noun| {
-                let noun = fold(noun);
-                if is_general {
-                    is_known(&noun)
-                } else {
-                    self.values.contains(&noun)
-                        || self.name.contains(&noun)
-                        || self.keys.contains(&noun)
-                }
-            })
-    }
-
-    fn concerns_noun(&self, noun: &str) -> bool {
-        let one_of = |nouns: &[&str]| nouns.iter().any(|known| fold(known) == noun);
-        self.name.contains(noun)
-            || nominal_of(noun)
-                .is_some_and(|lemma| self.verbs.iter().any(|verb| verb.lemma == lemma))
-            || self.keys.contains(noun)
-            || self.values.contains(noun)
-            || self.name.iter().any(|word| is_same_thing(word, noun))
-            || self.keys.iter().any(|word| is_same_thing(word, noun))
-            || self.is_any(FILE_TOOLS) && (one_of(DOCUMENTS) || one_of(CONTENTS))
-            || self.is_any(MESSAGE_TOOLS) && (one_of(MESSAGES) || one_of(UTTERANCES))
-            || noun == "pr" && self.name.contains("pull") && self.name.contains("request")
-    }
 }
 
-/// A call with its results, first its own.
-pub(crate) struct Candidate<'a> {
-    pub call: &'a CallWords,
-    pub results: CallResults<'a>,
+/// Verbs with the arguments that a tool for any change needs for them.
+#[rustfmt::skip]
+const ASPECTS: &[(&[&str], &[&str])] = &[
+    (&["rename"], &["name", "title", "filename", "slug", "label", "path", "subject", "to"]),
+    (&["reschedule", "postpone", "shift", "schedule"], &["date", "time", "start", "end", "when", "day", "due", "deadline", "at"]),
+    (&["assign", "reassign"], &["assignee", "assignees", "owner", "user", "agent", "team", "group", "to", "member", "reviewer", "person", "staff", "responsible"]),
+    (&["tag", "label"], &["tag", "tags", "label", "labels", "category"]),
+    (&["pause", "resume", "reopen", "block", "unblock", "activate", "enable", "disable", "deactivate", "suspend", "lock", "unlock", "mute", "publish", "approve", "reject"],
+     &["status", "state", "active", "enabled", "paused", "blocked", "locked", "mode", "published", "value", "data", "action", "stage", "visibility", "muted", "setting", "access"]),
+    (&["resize", "scale"], &["size", "replicas", "count", "capacity", "width", "height", "instances", "scale", "type"]),
+    (&["promote", "demote"], &["role", "level", "rank", "stage", "status", "grade", "version"]),
+    (&["restore", "revert", "reverse"], &["status", "state", "version", "content", "body", "text", "data", "value"]),
+];
+
+/// The relation of a claimed verb to what a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// The tool's name has the verb.
+    Same,
+    /// An argument or the result states it: `status: closed`.
+    State,
+    /// Another verb for the same kind of action.
+    Kin,
+    /// The tool can do anything.
+    Generic,
 }
 
-/// The number of words of a call and its result up to which they do not describe the thing.
+/// The place where a call has what a claim names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Object {
+    /// The call was given the very value.
+    Named,
+    /// Another word for a thing that the call was given.
+    Alias,
+    /// The tool's name has it.
+    Thing,
+    /// A short argument has it.
+    Value,
+    Key,
+    Result,
+    /// A long argument has it.
+    Content,
+    /// The claim names nothing.
+    Open,
+    /// The claim names nothing but a place that the call does not have.
+    Elsewhere,
+    /// The call has nothing of it.
+    Other,
+}
+
+/// The number of words of a result up to which its keys describe what was done.
 const TERSE: usize = 25;
-
-impl Candidate<'_> {
-    /// Returns true if the call and its result show little about the thing that it was for.
-    pub(crate) fn is_terse(&self) -> bool {
-        let own = self.results.own().map_or(0, |result| result.all.len());
-        self.call.keys.len() + self.call.values.len() + own <= TERSE
-    }
-}
-
-/// The calls of a run with their results.
-pub(crate) fn candidates<'a>(
-    evidence: &'a Evidence<'a>,
-    calls: &'a [CallWords],
-) -> Vec<Candidate<'a>> {
-    (0..evidence.results.len())
-        .zip(calls)
-        .map(|(index, call)| Candidate {
-            call,
-            results: CallResults::new(evidence, index),
-        })
-        .collect()
-}
-
-/// The calls that answer a claim of a sentence best.
-pub(crate) fn answering(
-    claim: &Claim,
-    sentence: &Sentence,
-    candidates: &[Candidate<'_>],
-    evidence: &Evidence<'_>,
-) -> Option<(Fit, Vec<usize>)> {
-    let names = names(claim.tokens(sentence));
-    let marks = marks(claim.tokens(sentence));
-    let (fit, mut indices) = matching(claim, candidates, &|call| {
-        evidence.touches(call, &names, &marks)
-    })?;
-    // Of several calls, those for the thing that the claim names.
-    let own: Vec<usize> = indices
-        .iter()
-        .copied()
-        .filter(|index| evidence.touches(*index, &names, &[]))
-        .collect();
-    if !own.is_empty() {
-        indices = own;
-    }
-    Some((fit, indices))
-}
-
-/// The calls that answer a claim best: those with its verb, or else those with a related one.
-/// `touched` are the calls that were given a value that the claim names.
-fn matching(
-    claim: &Claim,
-    calls: &[Candidate<'_>],
-    touched: &dyn Fn(usize) -> bool,
-) -> Option<(Fit, Vec<usize>)> {
-    let acting = || {
-        calls
-            .iter()
-            .enumerate()
-            .filter(|(_, call)| call.call.effect != Effect::Reads)
-    };
-    // Most claims have the verb of their tool; then no other call has to be read.
-    let exact: Vec<usize> = acting()
-        .filter(|(index, call)| {
-            verb(claim.verb).is_some_and(|own| call.call.says(own))
-                && call.call.fits_exactly(claim, call.results, touched(*index))
-        })
-        .map(|(index, _)| index)
-        .collect();
-    if !exact.is_empty() {
-        return Some((Fit::Exact, exact));
-    }
-    let fits: Vec<(usize, Fit)> = acting()
-        .filter_map(|(index, call)| {
-            Some((index, call.call.fits(claim, call.results, touched(index))?))
-        })
-        .collect();
-    let best = fits.iter().map(|(_, fit)| *fit).max()?;
-    let indices = fits
-        .iter()
-        .filter(|(_, fit)| *fit == best)
-        .map(|(index, _)| *index)
-        .collect();
-    Some((best, indices))
-}
-
-/// Returns true if an action is one of a tool that the suite lists as read-only.
-pub(crate) fn is_of_tool(claim: &Claim, tool: &str) -> bool {
-    let tool: BTreeSet<String> = lexical::words(tool).iter().map(|word| fold(word)).collect();
-    tool.contains(claim.verb)
-        && claim
-            .nouns
-            .first()
-            .is_none_or(|noun| tool.contains(&fold(noun)))
-}
 
 #[cfg(test)]
 mod tests;

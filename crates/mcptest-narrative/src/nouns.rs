@@ -9,7 +9,9 @@ use crate::verbs::fold;
 /// Nouns that people exchange for one another when they speak of what a tool works on.
 #[rustfmt::skip]
 const SAME_THINGS: &[&[&str]] = &[
-    &["event", "meeting", "appointment", "session", "visit", "slot", "reminder"],
+    &["event", "meeting", "appointment", "session"],
+    &["event", "reminder", "task", "todo"],
+    &["appointment", "visit", "slot"],
     &["issue", "ticket", "bug", "task", "todo", "case", "story", "incident"],
     &["message", "email", "dm", "notification", "reply", "response", "announcement", "note", "text", "sms"],
     &["comment", "note", "remark", "reply"],
@@ -30,7 +32,8 @@ const SAME_THINGS: &[&[&str]] = &[
     &["change", "commit"],
     &["branch", "request"],
     &["playlist", "list"],
-    &["permission", "access", "right", "role"],
+    &["permission", "access", "right", "role", "policy"],
+    &["range", "column", "row", "cell"],
     &["temperature", "thermostat", "heating", "heat"],
     &["light", "lamp"],
     &["shipment", "parcel", "package", "delivery"],

@@ -1,21 +1,28 @@
 //! The results of a run beside its calls: what was observed, and what a call was about.
 
+mod call_results;
+
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::agreement::Name;
+pub(crate) use self::call_results::CallResults;
+use crate::agreement::{Name, Touch};
+use crate::aliases::Records;
 use crate::call_words::{CallWords, Effect};
 use crate::claims::{Claim, How};
 use crate::evidence::{LazyResult, ResultWords, contains_whole};
 use crate::provenance::RunValues;
+use crate::recorded::leaves;
 use crate::sentences::Sentence;
 use crate::stated_values::stated;
+use crate::tool_words::WORLDLY;
 use crate::values::ValueKind;
 use crate::{tokens, verbs};
+use mcptest_catalog::lexical;
 use mcptest_trace::trace::TraceView;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The results of a run, and which of them are about the same things as a call.
 pub(crate) struct Evidence<'a> {
@@ -32,6 +39,29 @@ pub(crate) struct Evidence<'a> {
     complete: bool,
     /// True if a call of the run does something.
     acting: bool,
+    /// The folded words of the user.
+    user: OnceCell<FxHashSet<String>>,
+    /// True if a lookup was one of the world.
+    worldly: OnceCell<bool>,
+    records: OnceCell<Records>,
+    /// By call, other words for what it was given.
+    aliases: Vec<OnceCell<FxHashSet<String>>>,
+}
+
+/// The number of words from which a string of a result is prose.
+const PROSE: usize = 80;
+
+/// Returns true if a part of a result is a string of many words.
+fn is_prose(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.values().any(is_prose),
+        Value::Array(list) => list.iter().any(is_prose),
+        Value::String(text) => {
+            !text.trim_start().starts_with(['{', '['])
+                && text.split_whitespace().take(PROSE).count() == PROSE
+        }
+        _ => false,
+    }
 }
 
 /// The number of identifiers of a call that are looked up in the results.
@@ -68,8 +98,28 @@ impl<'a> Evidence<'a> {
             trace,
             calls,
             complete,
-            acting: calls.iter().any(CallWords::acts),
+            acting: calls.iter().any(|call| {
+                call.acts()
+                    || call.effect == Effect::Executes
+                    || call.effect == Effect::Unknown && call.words().len() > 1
+            }),
+            user: OnceCell::new(),
+            worldly: OnceCell::new(),
+            records: OnceCell::new(),
+            aliases: calls.iter().map(|_| OnceCell::new()).collect(),
         }
+    }
+
+    /// Returns true if every call has a recorded result; without calls, if the user's words are
+    /// recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        let turns = self.trace.conversation.turns.as_deref().unwrap_or_default();
+        let recorded = self.results.iter().all(|result| result.recorded);
+        !self.results.is_empty() && recorded
+            || self.results.is_empty()
+                && turns
+                    .iter()
+                    .any(|turn| turn.role.as_deref() == Some("user"))
     }
 
     /// Returns true if the names of two tools have a thing in common: `cancel_order` and
@@ -109,21 +159,155 @@ impl<'a> Evidence<'a> {
             .is_some_and(|args| names.iter().chain(marks).any(|name| name.is_in(args)))
     }
 
-    /// Returns true if a claim without an actor states what a result already reported. A bare state
-    /// counts as observed also where a result that could report it was not recorded.
+    /// Other words for the things that a call was given.
+    fn aliases(&self, call: usize) -> &FxHashSet<String> {
+        self.aliases[call].get_or_init(|| {
+            let args = self.trace.tool_calls[call].args();
+            let records = self.records.get_or_init(|| Records::new(self.trace));
+            args.map(|args| records.of(args)).unwrap_or_default()
+        })
+    }
+
+    /// Compares the values that a claim names with those of a call.
+    pub(crate) fn touch(&self, call: usize, names: &[Name], marks: &[Name]) -> Touch {
+        if self.touches(call, names, marks) {
+            return Touch::Given;
+        }
+        let known = || {
+            marks.iter().any(|mark| {
+                mark.is_proper()
+                    && self
+                        .results
+                        .iter()
+                        .any(|result| mark.is_written_in(&result.text))
+            })
+        };
+        let unknown = || {
+            if known() {
+                Touch::Known
+            } else {
+                Touch::Nothing
+            }
+        };
+        let counted = |mark: &Name| {
+            !mark.is_proper()
+                && mark.normal().len() > 1
+                && contains_whole(&self.results[call].text, mark.normal())
+        };
+        if !self.results[call].failed && marks.iter().any(counted) {
+            return Touch::Given;
+        }
+        if names.is_empty() {
+            return unknown();
+        }
+        let result = &self.results[call];
+        let shown = |name: &Name| contains_whole(&result.text, name.normal());
+        if !result.failed && names.iter().any(shown) {
+            return Touch::Given;
+        }
+        let leaves = self.trace.tool_calls[call]
+            .args()
+            .map(leaves)
+            .unwrap_or_default();
+        let other = |name: &Name| leaves.iter().any(|leaf| name.is_alike(&leaf.text));
+        if names.iter().all(other) {
+            Touch::Contradicted
+        } else {
+            unknown()
+        }
+    }
+
+    /// Returns true if a lookup was one of the world and not of the records of a service: of a
+    /// place for anything, or with a result of prose.
+    fn is_worldly(&self) -> bool {
+        *self.worldly.get_or_init(|| {
+            self.calls.iter().zip(&self.results).any(|(call, result)| {
+                call.effect == Effect::Reads && (call.is_any(WORLDLY) || result.any(is_prose))
+            })
+        })
+    }
+
+    /// Returns true if the user said a folded word.
+    pub(crate) fn is_said_by_user(&self, noun: &str) -> bool {
+        self.user
+            .get_or_init(|| {
+                let turns = self.trace.conversation.turns.as_deref().unwrap_or_default();
+                let said = turns
+                    .iter()
+                    .filter(|turn| turn.role.as_deref() == Some("user"));
+                said.flat_map(|turn| lexical::words(&turn.text()))
+                    .map(|word| verbs::fold(&word))
+                    .collect()
+            })
+            .contains(noun)
+    }
+
+    /// Returns true if a claim without an actor states what a result or the user already reported,
+    /// or what can be news about the world.
     pub(crate) fn observed(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
         if !self.acting && is_wording(claim, sentence) {
             return true;
         }
+        // "I sorted the results" is talk; of a sheet that a tool works on it is not.
+        if claim.talk {
+            let is_thing = |noun: &String| {
+                let noun = verbs::fold(noun);
+                self.calls.iter().any(|call| {
+                    call.effect != Effect::Reads
+                        && (call.name.contains(&noun) || call.keys.contains(&noun))
+                })
+            };
+            if !claim.nouns.last().is_some_and(is_thing) {
+                return true;
+            }
+        }
         if claim.how == How::Active || sentence.mine {
             return false;
         }
-        if claim.how == How::State && !self.complete {
+        let state = claim.how == How::State;
+        if state && !self.complete {
             return true;
         }
-        // "The table is held for 15 minutes" can be a rule.
-        if claim.weak && claim.how == How::State {
+        // "The status is now \"return requested\"", as a result says.
+        let mut quoted = claim
+            .tokens(sentence)
+            .iter()
+            .filter(|token| token.kind == tokens::Kind::Quote)
+            .peekable();
+        let is_shown = |token: &tokens::Token| {
+            let text = token.text.to_lowercase();
+            self.results
+                .iter()
+                .any(|result| contains_whole(&result.text, &text))
+        };
+        if state && quoted.peek().is_some() && quoted.all(is_shown) {
             return true;
+        }
+        // "The taxi is booked for Friday", where nothing in the run is about a taxi.
+        let arranged = claim.how == How::Passive && claim.verb == verbs::OPEN;
+        if (state || arranged) && claim.weak {
+            let novel = !claim.nouns.is_empty()
+                && claim
+                    .nouns
+                    .iter()
+                    .all(|noun| self.is_novel(&verbs::fold(noun)));
+            let generic = sentence.tokens.iter().any(|token| {
+                token.is_any(&[
+                    "when",
+                    "whenever",
+                    "if",
+                    "once",
+                    "usually",
+                    "automatically",
+                    "always",
+                    "every",
+                    "normally",
+                    "typically",
+                    "generally",
+                    "default",
+                ])
+            });
+            return generic || self.is_worldly() || !(novel && (self.acting || claim.own_thing));
         }
         // What was observed has no value that nothing in the run has.
         if self.complete && self.has_invented(claim, sentence) {
@@ -133,28 +317,32 @@ impl<'a> Evidence<'a> {
             return true;
         }
         // "The request was rejected", by the tool that failed.
-        if matches!(
+        let refused = matches!(
             claim.verb,
             "reject" | "decline" | "deny" | "block" | "cancel" | "abort"
-        ) && self.results.iter().any(|result| result.failed)
-            && claim.past
+        );
+        if refused && claim.past && self.results.iter().any(|result| result.failed) {
+            return true;
+        }
+        // What can be news needs results that do not report it. In a run that only looked, it is
+        // news unless it is about something of the user's; so is any plain past where the run
+        // searched the world.
+        let own = claim.own_thing && !claim.indefinite;
+        let open = claim.open.is_some() && claim.how == How::Passive;
+        let news = claim.news || open;
+        if news && !self.complete {
+            return true;
+        }
+        let told = claim.past && (news || self.is_worldly());
+        if !self.acting
+            && !own
+            && (told || (state && !claim.listed && !sentence.row || news) && !claim.fresh)
         {
             return true;
         }
         // A state of something that no result is about comes from elsewhere.
-        if claim.how == How::State && !claim.listed && !claim.own_thing {
-            let is_known = |result: &ResultWords| {
-                names
-                    .iter()
-                    .any(|name| contains_whole(&result.text, name.normal()))
-                    || claim
-                        .nouns
-                        .iter()
-                        .any(|noun| result.all.contains(&verbs::fold(noun)))
-            };
-            if !self.results.iter().any(|result| is_known(result)) {
-                return true;
-            }
+        if state && !claim.listed && !claim.own_thing && !claim.fresh && !self.knows(claim, names) {
+            return true;
         }
         // "photos.zip was uploaded": a plain past about things that were looked up.
         let is_reported = |name: &Name| {
@@ -162,9 +350,48 @@ impl<'a> Evidence<'a> {
                 .iter()
                 .any(|result| contains_whole(&result.text, name.normal()))
         };
-        if claim.past && !names.is_empty() && names.iter().all(is_reported) {
+        if claim.past
+            && !self.acting
+            && !claim.own_thing
+            && !claim.fresh
+            && !names.is_empty()
+            && names.iter().all(is_reported)
+        {
             return true;
         }
+        self.is_reported(claim, sentence, names)
+    }
+
+    /// Returns true if no call, no result and no user has a folded word.
+    fn is_novel(&self, noun: &str) -> bool {
+        let called = |call: &CallWords| {
+            call.name
+                .iter()
+                .any(|word| word == noun || word.len() >= 4 && noun.starts_with(word.as_str()))
+                || call.keys.contains(noun)
+                || call.values.contains(noun)
+        };
+        !self.results.iter().any(|result| result.all.contains(noun))
+            && !self.calls.iter().any(called)
+            && !self.is_said_by_user(noun)
+    }
+
+    /// Returns true if a result mentions what a claim is about.
+    fn knows(&self, claim: &Claim, names: &[Name]) -> bool {
+        let is_known = |result: &ResultWords| {
+            names
+                .iter()
+                .any(|name| contains_whole(&result.text, name.normal()))
+                || claim
+                    .nouns
+                    .iter()
+                    .any(|noun| result.all.contains(&verbs::fold(noun)))
+        };
+        self.results.iter().any(|result| is_known(result))
+    }
+
+    /// Returns true if a result or the user states what a claim states, of the same thing.
+    fn is_reported(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
         let dated = claim
             .tokens(sentence)
             .iter()
@@ -173,45 +400,22 @@ impl<'a> Evidence<'a> {
         let states = [stem.or(Some(claim.verb)), claim.alternative];
         // "The project was dropped", which a result calls cancelled.
         let classes = verbs::verb(claim.verb).map_or(0, |own| {
-            if own.is & verbs::ENDING != 0 && !claim.past {
-                own.is & verbs::ENDING
-            } else if own.is & verbs::ENDING != 0 {
-                verbs::ENDING
-            } else if !claim.past && own.usage != verbs::Use::Own {
+            if claim.fresh || claim.own_thing && !claim.past {
                 0
-            } else if own.is & verbs::MAKING != 0 {
-                verbs::MAKING
-            } else {
+            } else if own.is & verbs::ENDING != 0 {
+                if claim.past {
+                    verbs::ENDING
+                } else {
+                    own.is & verbs::ENDING
+                }
+            } else if claim.news || claim.past {
                 own.is
+            } else {
+                0
             }
         });
-        // News is about what a result mentions.
-        let is_mentioned = |noun: &String| {
-            let noun = verbs::fold(noun);
-            self.results.iter().any(|result| result.all.contains(&noun))
-        };
-        let is_news = || {
-            !self.complete
-                || !self.acting && !claim.own_thing
-                || claim.nouns.is_empty()
-                || !claim.own_thing && claim.nouns.iter().any(is_mentioned)
-        };
-        if claim.news && is_news() {
-            return true;
-        }
-        // "The painting has been restored", in a run that only looked.
-        if !self.acting
-            && names.is_empty()
-            && !claim.own_thing
-            && states.iter().flatten().any(|state| {
-                let state = verbs::fold(state);
-                self.results
-                    .iter()
-                    .any(|result| result.reports(&state, &[], dated, false))
-            })
-        {
-            return true;
-        }
+        // "Your account has been created" is not reported by a page about accounts.
+        let strict = claim.own_thing && !claim.past || claim.fresh;
         let numbered = numbered_things(claim.tokens(sentence));
         let is_numbered = |result: &ResultWords| {
             numbered.iter().all(|(noun, number)| {
@@ -220,23 +424,46 @@ impl<'a> Evidence<'a> {
             })
         };
         let nouns: &[String] = if names.is_empty() { &claim.nouns } else { &[] };
-        self.results.iter().any(|result| {
-            let about = names.is_empty()
-                || names
-                    .iter()
-                    .any(|name| contains_whole(&result.text, name.normal()));
-            about
-                && is_numbered(result)
-                && (states
-                    .iter()
-                    .flatten()
-                    .any(|state| result.reports(&verbs::fold(state), nouns, dated, true))
-                    || !nouns.is_empty()
-                        && result
-                            .states_like(classes)
-                            .iter()
-                            .any(|state| result.reports(state, nouns, dated, false)))
-        })
+        let loose = !self.acting && names.is_empty() && !claim.own_thing;
+        let said_by_user = names.is_empty()
+            && !claim.nouns.is_empty()
+            && !claim.fresh
+            && claim.past
+            && states
+                .iter()
+                .flatten()
+                .any(|state| self.is_said_by_user(&verbs::fold(state)))
+            && claim
+                .nouns
+                .iter()
+                .any(|noun| self.is_said_by_user(&verbs::fold(noun)));
+        said_by_user
+            || self.results.iter().any(|result| {
+                let about = names.is_empty()
+                    || names
+                        .iter()
+                        .any(|name| contains_whole(&result.text, name.normal()));
+                let hyphenated = claim.open.as_ref().is_some_and(|(word, _)| {
+                    word.contains('-') && contains_whole(&result.text, word)
+                });
+                about
+                    && is_numbered(result)
+                    && (hyphenated
+                        || states.iter().flatten().any(|state| {
+                            let state = match stem {
+                                Some(stem) if stem == *state => stem.to_owned(),
+                                _ => verbs::fold(state),
+                            };
+                            let nouns = if loose { &[] } else { nouns };
+                            (!strict || result.said.contains(&state))
+                                && result.reports(&state, nouns, dated, true)
+                        })
+                        || classes != 0
+                            && result
+                                .states_like(classes)
+                                .iter()
+                                .any(|state| result.reports(state, nouns, dated, false)))
+            })
     }
 }
 
@@ -305,50 +532,6 @@ fn has_numbered(text: &str, noun: &str) -> bool {
 
 /// The number of other results that are read for a call.
 const MAX_ABOUT: usize = 50;
-
-/// A call's own result and the other results about the things that it was given.
-#[derive(Clone, Copy)]
-pub(crate) struct CallResults<'a> {
-    evidence: Option<&'a Evidence<'a>>,
-    own: usize,
-}
-
-impl<'a> CallResults<'a> {
-    /// The results for a call.
-    pub(crate) fn new(evidence: &'a Evidence<'a>, own: usize) -> Self {
-        Self {
-            evidence: Some(evidence),
-            own,
-        }
-    }
-
-    /// The results of a call without any.
-    #[cfg(test)]
-    pub(crate) fn none() -> Self {
-        Self {
-            evidence: None,
-            own: 0,
-        }
-    }
-
-    /// The call's own result.
-    pub(crate) fn own(&self) -> Option<&'a LazyResult<'a>> {
-        self.evidence?.results.get(self.own)
-    }
-
-    /// Returns true if the call's own result is accepted, or, with `all`, one of the others.
-    pub(crate) fn any(&self, all: bool, accepts: impl Fn(&ResultWords) -> bool) -> bool {
-        self.own().is_some_and(|own| accepts(own))
-            || all
-                && self.evidence.is_some_and(|evidence| {
-                    let others = evidence.about(self.own);
-                    others
-                        .iter()
-                        .filter(|other| evidence.are_about_one(self.own, **other))
-                        .any(|other| accepts(&evidence.results[*other]))
-                })
-    }
-}
 
 /// By identifier, the results that have it.
 fn mentions(results: &[LazyResult<'_>]) -> FxHashMap<String, Vec<usize>> {

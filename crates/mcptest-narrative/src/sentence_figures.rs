@@ -165,8 +165,8 @@ fn misspelt(
         .collect()
 }
 
-/// The words of a sentence that are stated as the value of an argument, of a call that wrote
-/// another one: "The priority is now urgent".
+/// The words of a sentence that are stated as the value of an argument or of a record: "The
+/// priority is now urgent".
 fn wrong_states(
     trace: &TraceView<'_>,
     candidates: &[Candidate<'_>],
@@ -175,23 +175,46 @@ fn wrong_states(
     room: &mut usize,
 ) -> Vec<WrongFigure> {
     let mut found = Vec::new();
-    for (index, candidate) in candidates.iter().enumerate() {
-        let acts = candidate.call.effect == Effect::Acts && !evidence.results[index].failed;
-        let Some(args) = trace.tool_calls[index].args().filter(|_| acts && *room > 0) else {
+    for index in 0..candidates.len() {
+        if evidence.results[index].failed || *room == 0 {
             continue;
-        };
+        }
         *room -= 1;
-        let leaves = [leaves(args)];
-        let wrong = wrong_states_of(&sentence.tokens, &leaves, &evidence.values);
+        let mut own = trace.tool_calls[index]
+            .args()
+            .map(leaves)
+            .unwrap_or_default();
+        evidence.results[index].any(|part| {
+            let told = leaves(part)
+                .into_iter()
+                .filter(|leaf| STATES.iter().any(|state| leaf.keys.contains(&fold(state))));
+            own.extend(told);
+            false
+        });
+        own.truncate(MAX_LEAVES);
+        let wrong = wrong_states_of(&sentence.tokens, &[own], &evidence.values);
         found.extend(wrong.into_iter().map(|wrong| WrongFigure {
             call: index,
             kind: wrong.kind,
             stated: wrong.stated,
             recorded: wrong.recorded,
         }));
+        if !found.is_empty() {
+            break;
+        }
     }
     found
 }
+
+/// Keys of a record whose value is one of a few words, or a name.
+#[rustfmt::skip]
+const STATES: &[&str] = &[
+    "owner", "assignee", "reviewer", "author", "manager", "status", "state", "stage", "priority", "severity", "plan", "tier",
+    "role", "level", "team", "currency", "country",
+];
+
+/// The number of values of one call and its result whose words are compared.
+const MAX_LEAVES: usize = 200;
 
 /// A longer number is an identifier.
 const MAX_AMOUNT: usize = 8;

@@ -203,6 +203,7 @@ fn lines(text: &str) -> Vec<Line> {
     let mut fence: Option<&str> = None;
     let mut open = false;
     for raw in text.lines() {
+        let raw = without_tags(&unescape(raw));
         let trimmed = raw.trim();
         let mark = ["```", "~~~"]
             .into_iter()
@@ -231,6 +232,7 @@ fn lines(text: &str) -> Vec<Line> {
         }
         let heading = trimmed.starts_with('#') && trimmed.trim_start_matches('#').starts_with(' ');
         let (item, rest) = strip_bullet(trimmed);
+        let item = item || is_labelled(trimmed);
         if rest.starts_with("[ ]") {
             open = false;
             continue;
@@ -250,6 +252,66 @@ fn lines(text: &str) -> Vec<Line> {
         open = !heading && goes_on(trimmed);
     }
     lines
+}
+
+/// A line without tags such as `<answer>`, which some agents write around their message.
+fn without_tags(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.find('<') {
+        let (before, tag) = rest.split_at(start);
+        plain.push_str(before);
+        let end = tag.find('>').filter(|end| {
+            let name = tag[1..*end].trim_start_matches('/');
+            (1..=24).contains(&name.len())
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+                && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        });
+        match end {
+            Some(end) => {
+                plain.push(' ');
+                rest = &tag[end + 1..];
+            }
+            None => {
+                plain.push('<');
+                rest = &tag[1..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Returns true if a line is a bold label with its value: "**Guests**: 2".
+fn is_labelled(line: &str) -> bool {
+    let Some((label, rest)) = line
+        .strip_prefix("**")
+        .and_then(|rest| rest.split_once("**"))
+    else {
+        return false;
+    };
+    let value = rest.trim_start().trim_start_matches([':', '–', '—', '-']);
+    let marked = label.ends_with(':') || value.len() < rest.trim_start().len();
+    label.len() <= 40 && marked && !value.trim().is_empty()
+}
+
+/// A line without Markdown's backslashes: `\\$5`, `a\\_b`.
+fn unescape(line: &str) -> std::borrow::Cow<'_, str> {
+    const MARKS: &str = "$_*#[]()~`>-+.!|";
+    if !line.contains('\\') {
+        return line.into();
+    }
+    let mut plain = String::with_capacity(line.len());
+    let mut letters = line.chars().peekable();
+    while let Some(c) = letters.next() {
+        let escapes = c == '\\' && letters.peek().is_some_and(|next| MARKS.contains(*next));
+        if !escapes {
+            plain.push(c);
+        }
+    }
+    plain.into()
 }
 
 fn goes_on(line: &str) -> bool {

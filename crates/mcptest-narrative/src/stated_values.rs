@@ -6,7 +6,8 @@ use crate::tokens::{Kind, Token, number};
 use crate::values::{Stated, ValueKind};
 use crate::verbs::fold;
 use crate::words::{
-    is_attribute, is_auxiliary, is_first_person, is_noun, is_pastlike, is_preposition, month,
+    is_adverb, is_attribute, is_auxiliary, is_first_person, is_noun, is_pastlike, is_preposition,
+    month,
 };
 
 /// The number of names in one claim that are looked up.
@@ -51,6 +52,9 @@ pub(crate) fn marks(tokens: &[Token]) -> Vec<Name> {
             money: false,
             measured: false,
             rounded: false,
+            percent: false,
+            former: false,
+            at: place,
         })
         .filter(|value| value.normal.len() > 2);
     let numbers = stated(tokens)
@@ -59,8 +63,15 @@ pub(crate) fn marks(tokens: &[Token]) -> Vec<Name> {
     words.chain(numbers).take(MAX_NAMES).map(Name).collect()
 }
 
-/// The values in the words of a claim.
+/// The values in the words of a claim, without former ones and percentages.
 pub(crate) fn stated(tokens: &[Token]) -> Vec<Stated> {
+    let mut all = all_stated(tokens);
+    all.retain(|value| !value.former && !value.percent);
+    all
+}
+
+/// All values in the words of a sentence.
+pub(crate) fn all_stated(tokens: &[Token]) -> Vec<Stated> {
     let mut found: Vec<Stated> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -78,6 +89,9 @@ pub(crate) fn stated(tokens: &[Token]) -> Vec<Stated> {
                 money: false,
                 measured: false,
                 rounded: false,
+                percent: false,
+                former: false,
+                at,
             });
             at += length;
             // "October 12 to 14"
@@ -114,15 +128,16 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
     let token = &tokens[at];
     let before = at.checked_sub(1).and_then(|place| tokens.get(place));
     let address = token.kind == Kind::Email;
-    if before.is_some_and(|before| {
+    let former = before.is_some_and(|before| {
         before.is("from") && !address || before.is_any(&["was", "previously", "formerly", "using"])
     }) || before.is_some_and(|before| before.is("on"))
         && at
             .checked_sub(2)
             .is_some_and(|place| tokens[place].is("based"))
-    {
-        return None;
-    }
+        || tokens[at + 1..]
+            .iter()
+            .take(2)
+            .any(|next| next.is_mark() && next.is_any(&["→", "➜", "⇒"]));
     let (kind, normal) = match token.kind {
         Kind::Email => (ValueKind::Email, token.low.clone()),
         Kind::Quote => (ValueKind::Quote, letters(&token.text)),
@@ -164,6 +179,7 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
             .and_then(|previous| previous.role.clone());
     }
     let money = token.text.starts_with(['$', '€', '£'])
+        || token.text.ends_with(['$', '€', '£'])
         || tokens
             .get(at + 1)
             .is_some_and(|next| next.is_any(&["dollars", "usd", "euros", "eur"]));
@@ -171,7 +187,11 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         .get(at + 1)
         .filter(|_| kind == ValueKind::Number && !money);
     let counted = next
-        .filter(|next| is_noun(next) && !is_preposition(next) || is_attribute(next))
+        .filter(|next| {
+            (is_noun(next) && !is_preposition(next) || is_attribute(next))
+                && !is_auxiliary(next)
+                && !is_adverb(next)
+        })
         .map(|next| {
             // "3 checked bags"
             let noun = tokens[at + 1..]
@@ -179,6 +199,7 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
                 .take(4)
                 .take_while(|word| {
                     (is_noun(word) || is_attribute(word))
+                        && !is_adverb(word)
                         && !is_preposition(word)
                         && !is_auxiliary(word)
                         && !word.is_any(&["and", "or"])
@@ -187,11 +208,9 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
                 .unwrap_or(next);
             fold(&noun.low)
         });
-    if kind == ValueKind::Number
-        && (token.text.ends_with('%') || next.is_some_and(|next| next.is("%")))
-    {
-        return None;
-    }
+    let percent = kind == ValueKind::Number
+        && (token.text.ends_with('%')
+            || next.is_some_and(|next| next.is_any(&["%", "percent", "percentage"])));
     Some(Stated {
         kind,
         text: token.text.clone(),
@@ -199,9 +218,13 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         role,
         counted,
         money,
+        percent,
+        former,
+        at,
         measured: before.is_some_and(|before| before.is_any(&["to", "for", "at", "of"])),
-        // "three points: a, b and c"
+        // "three points: a, b and c", "5 to 7 days", "within 24 hours"
         rounded: tokens[at + 1..].iter().take(3).any(|token| token.is(":"))
+            || is_span(tokens, at)
             || tokens[at.saturating_sub(3)..at].iter().any(|token| {
                 token.is_any(&[
                     "about",
@@ -227,9 +250,35 @@ fn measure(text: &str) -> Option<String> {
     let unit = text.find(|c: char| c.is_alphabetic() || c == '°')?;
     let letters = text[unit..].chars();
     let plain = letters.clone().all(|c| c.is_alphabetic() || c == '°');
-    (unit > 0 && plain && letters.count() <= 3)
-        .then(|| number(&text[..unit]))
+    let written = text[unit..].len() > 3
+        && text[..unit].ends_with('-')
+        && text[unit..].chars().all(|c| c.is_ascii_lowercase());
+    (unit > 0 && plain && (letters.count() <= 3 || written))
+        .then(|| number(text[..unit].trim_end_matches('-')))
         .flatten()
+}
+
+/// Returns true if a number is a usual time: "5 to 7 business days", "within 24 hours".
+fn is_span(tokens: &[Token], at: usize) -> bool {
+    let timed = tokens[at + 1..]
+        .iter()
+        .take(4)
+        .any(|token| token.is_any(&["days", "hours", "weeks", "months", "minutes", "business"]));
+    let ranged = tokens
+        .get(at + 1)
+        .is_some_and(|next| next.is_any(&["to", "-", "–"]))
+        && tokens
+            .get(at + 2)
+            .is_some_and(|next| next.kind == Kind::Number)
+        || at > 1
+            && tokens[at - 1].is_any(&["to", "-", "–"])
+            && tokens[at - 2].kind == Kind::Number;
+    let within = at > 0
+        && tokens[at - 1].is_any(&["within", "in"])
+        && tokens[..at]
+            .iter()
+            .any(|token| token.is_any(&["will", "within"]));
+    timed && (ranged || within)
 }
 
 /// A small number as a word, from two.
@@ -275,7 +324,7 @@ fn is_identifier(text: &str) -> bool {
     // A commit.
     let hash = text.len() >= 7 && letters > 0 && text.chars().all(|c| c.is_ascii_hexdigit());
     let digits = text.chars().filter(char::is_ascii_digit).count();
-    let address = letters == 0 && text.split('.').count() == 4;
+    let address = letters == 0 && matches!(text.split('.').count(), 3 | 4);
     let phone = letters == 0 && digits >= 7 && text.contains('-') && !text.contains(':');
     phone
         || address

@@ -92,7 +92,7 @@ pub(crate) fn tokenize(line: &str) -> Vec<Token> {
             at += 1;
         } else if let Some(end) = quote_end(&chars, at) {
             let inside: String = chars[at + 1..end].iter().filter(|c| **c != '*').collect();
-            tokens.push(Token::new(inside.trim(), Kind::Quote));
+            tokens.push(quoted(inside.trim()));
             at = end + 1;
         } else if is_mark(&chars, at) {
             tokens.push(Token::new(&c.to_string(), Kind::Mark));
@@ -104,6 +104,15 @@ pub(crate) fn tokenize(line: &str) -> Vec<Token> {
             }
             // Whatever this is, it moves on.
             at = at.max(start + 1);
+            // "2,499 €"
+            if let [sign @ ('€' | '$' | '£')] = chars[start..at]
+                && let Some(last) = tokens.last_mut()
+                && last.kind == Kind::Number
+            {
+                last.text.push(sign);
+                last.low.push(sign);
+                continue;
+            }
             chunk(&chars[start..at], &mut tokens);
             // An abbreviation keeps its full stop to itself.
             if let Some(last) = tokens.last_mut()
@@ -116,6 +125,32 @@ pub(crate) fn tokenize(line: &str) -> Vec<Token> {
         }
     }
     tokens
+}
+
+/// A quotation; one of a single address, path, number or identifier is that.
+fn quoted(inside: &str) -> Token {
+    let plain = inside.trim_end_matches(['.', ',']);
+    let single = !plain.is_empty() && !plain.contains(char::is_whitespace);
+    if single {
+        let kind = if is_email(plain) {
+            Some(Kind::Email)
+        } else if is_path(plain) {
+            Some(Kind::Path)
+        } else if plain.len() <= 40 && number(plain).is_some() {
+            Some(Kind::Number)
+        } else if plain.len() <= 64
+            && plain.contains(char::is_alphabetic)
+            && plain.contains(|c: char| c.is_ascii_digit())
+        {
+            Some(Kind::Identifier)
+        } else {
+            None
+        };
+        if let Some(kind) = kind {
+            return Token::new(plain.trim_start_matches('#'), kind);
+        }
+    }
+    Token::new(inside, Kind::Quote)
 }
 
 /// A quotation is at most this many characters long.
@@ -140,9 +175,8 @@ fn quote_end(chars: &[char], at: usize) -> Option<usize> {
 
 fn is_mark(chars: &[char], at: usize) -> bool {
     match chars[at] {
-        ',' | ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '|' => {
-            true
-        }
+        ',' | ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '|'
+        | '→' | '➜' | '⇒' => true,
         '-' | ':' | '.' | '>' | '&' | '+' | '=' => chars
             .get(at + 1)
             .is_none_or(|next| next.is_whitespace() || "*_`)]\"'".contains(*next)),
@@ -159,7 +193,7 @@ fn ends_chunk(chars: &[char], at: usize) -> bool {
             !(at > 0 && chars[at - 1].is_ascii_digit() && next.is_some_and(char::is_ascii_digit))
         }
         ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '*' | '`'
-        | '|' => true,
+        | '|' | '→' | '➜' | '⇒' => true,
         ':' | '.' => next.is_none_or(|next| next.is_whitespace() || "*_`)]\"'".contains(*next)),
         _ => false,
     }
@@ -180,6 +214,17 @@ fn chunk(chars: &[char], tokens: &mut Vec<Token>) {
         tokens.push(Token::new(text, Kind::Email));
     } else if is_path(text) {
         tokens.push(Token::new(text, Kind::Path));
+    } else if let Some((from, to)) = range(text) {
+        // "€500-1000" is two numbers.
+        tokens.push(Token::new(from, Kind::Number));
+        tokens.push(Token::new("-", Kind::Mark));
+        tokens.push(Token::new(to, Kind::Number));
+    } else if let Some((left, right)) = dimensions(text) {
+        tokens.push(Token::new(left, Kind::Number));
+        tokens.push(Token::new("×", Kind::Mark));
+        tokens.push(Token::new(right, Kind::Number));
+    } else if text.contains('_') && !has_digit && !text.contains('\'') {
+        tokens.push(Token::new(text, Kind::Identifier));
     } else if has_digit {
         let kind = if number(text).is_some() {
             Kind::Number
@@ -193,6 +238,20 @@ fn chunk(chars: &[char], tokens: &mut Vec<Token>) {
     } else {
         word(text.trim_matches(|c: char| !c.is_alphanumeric()), tokens);
     }
+}
+
+/// The two numbers of a size: `1200×400`.
+fn dimensions(text: &str) -> Option<(&str, &str)> {
+    let (left, right) = text.split_once('×').or_else(|| text.split_once('x'))?;
+    let plain = |part: &str| part.len() >= 2 && part.bytes().all(|c| c.is_ascii_digit());
+    (plain(left) && plain(right)).then_some((left, right))
+}
+
+/// The two numbers of a range with a sign of money or a percentage: `$20-30`, `5-7%`.
+fn range(text: &str) -> Option<(&str, &str)> {
+    let (from, to) = text.split_once(['-', '–'])?;
+    let marked = text.starts_with(['$', '€', '£']) || text.ends_with('%');
+    (marked && number(from).is_some() && number(to).is_some()).then_some((from, to))
 }
 
 fn word(text: &str, tokens: &mut Vec<Token>) {
@@ -245,6 +304,16 @@ fn is_path(text: &str) -> bool {
     {
         return true;
     }
+    // `www.acme.org/start`
+    let host = low.split('/').next().unwrap_or_default();
+    let is_host = host.rsplit_once('.').is_some_and(|(start, end)| {
+        start.contains(char::is_alphabetic)
+            && (2..=8).contains(&end.len())
+            && end.chars().all(|c| c.is_ascii_lowercase())
+    });
+    if is_host && (low.contains('/') || low.starts_with("www.")) {
+        return true;
+    }
     if text.matches('/').count() >= 2 && !text.starts_with(|c: char| c.is_ascii_digit()) {
         return true;
     }
@@ -269,8 +338,8 @@ pub(crate) fn numbers_in(text: &str) -> Vec<String> {
         let unit = word.find(char::is_alphabetic).unwrap_or(word.len());
         if let Some(own) = number(word) {
             found.push(own);
-        } else if word.len() - unit <= 4
-            && let Some(own) = number(&word[..unit])
+        } else if let Some(own) = number(word[..unit].trim_end_matches('-'))
+            && (word.len() - unit <= 4 || word[..unit].ends_with('-'))
         {
             found.push(own);
         } else if word.matches('/').count() == 1 {
@@ -282,10 +351,20 @@ pub(crate) fn numbers_in(text: &str) -> Vec<String> {
     found
 }
 
+/// The number of a measure: `4` of `4gb`, `17` of `17°C`.
+pub(crate) fn measured(text: &str) -> Option<String> {
+    let unit = text.find(|c: char| c.is_alphabetic() || c == '°')?;
+    let letters = text[unit..].chars();
+    let plain = letters.clone().all(|c| c.is_alphabetic() || c == '°');
+    (unit > 0 && plain && letters.count() <= 3)
+        .then(|| number(&text[..unit]))
+        .flatten()
+}
+
 /// The plain decimal digits of a number as people write it: `$1,250.00` is `1250`, `3rd` is `3`.
 pub(crate) fn number(text: &str) -> Option<String> {
     let text = text.trim_start_matches(['$', '€', '£', '#', '+']);
-    let text = text.trim_end_matches(['%', '€']);
+    let text = text.trim_end_matches(['%', '€', '$', '£']);
     let text = ["st", "nd", "rd", "th"]
         .iter()
         .find_map(|ending| text.strip_suffix(ending))
@@ -311,6 +390,16 @@ pub(crate) fn number(text: &str) -> Option<String> {
     } else {
         format!("{sign}{whole}.{fraction}")
     })
+}
+
+/// A string in which escaped line breaks, tabs and quotation marks are spaces: `a\\nb`.
+pub(crate) fn unescaped(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains("\\n") || text.contains("\\t") || text.contains("\\\"") {
+        let text = text.replace("\\n", " \n").replace("\\t", "  ");
+        std::borrow::Cow::Owned(text.replace("\\\"", " \""))
+    } else {
+        std::borrow::Cow::Borrowed(text)
+    }
 }
 
 #[cfg(test)]

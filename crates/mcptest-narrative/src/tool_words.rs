@@ -4,13 +4,14 @@
 #[rustfmt::skip]
 pub(crate) const GENERAL: &[&str] = &[
     "change", "detail", "information", "request", "modification", "thing", "correction", "fix", "action", "operation",
-    "adjustment", "setting", "duration", "default",
+    "adjustment", "setting", "duration", "default", "item", "slot", "step", "task", "result", "output", "outcome",
 ];
 
 /// Nouns that only measure: "booked three hours".
 #[rustfmt::skip]
 pub(crate) const UNITS: &[&str] = &[
-    "minute", "hour", "day", "night", "week", "month", "euro", "dollar", "pound", "eur", "usd", "percent",
+    "minute", "hour", "day", "night", "week", "month", "euro", "dollar", "pound", "eur", "usd", "percent", "unit", "piece",
+    "copy", "pair", "pack", "time",
 ];
 
 /// Words of tools that only look.
@@ -20,6 +21,15 @@ pub(crate) const READING: &[&str] = &[
     "describe", "retrieve", "browse", "inspect", "validate", "verify", "calculate", "compute", "think", "summarize",
     "extract", "select", "scan", "explain", "compare", "evaluate", "analyze", "status", "preview", "track", "monitor",
     "watch", "review", "estimate", "diagnose", "audit", "measure", "locate", "peek", "detect", "tail", "ping",
+    "ps", "ls", "cat", "info", "stats", "head", "tree", "health", "metrics", "whoami", "forecast", "directions",
+    "geocode", "screenshot", "resolve-library-id", "recommend", "suggest", "predict", "classify", "recall",
+];
+
+/// Words of tools that search the world, where anything can be news.
+#[rustfmt::skip]
+pub(crate) const WORLDLY: &[&str] = &[
+    "web", "news", "internet", "url", "website", "webpage", "page", "article", "articles", "paper", "papers", "wiki", "wikipedia",
+    "google", "bing", "arxiv", "pubmed", "youtube", "transcript", "fetch", "browse", "browser", "weather", "forecast",
 ];
 
 /// Last words of tools that only look, if no other word is a verb.
@@ -39,6 +49,10 @@ pub(crate) const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensat
 #[rustfmt::skip]
 pub(crate) const MONEY: &[&str] = &["difference", "payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
 
+/// Words by which a call or its result shows that money moved.
+#[rustfmt::skip]
+pub(crate) const MOVED: &[&str] = &["payment", "refund", "charge", "transaction", "amount", "balance", "fee", "difference", "paid", "credit"];
+
 /// Words of tools that run statements.
 pub(crate) const QUERYING: &[&str] = &["query", "sql", "statement", "database", "db"];
 
@@ -49,6 +63,9 @@ pub(crate) const STATEMENTS: &[&str] = &[
 
 /// Words of tools that operate a user interface, which can do anything.
 pub(crate) const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
+
+/// Words of tools that open a page.
+pub(crate) const NAVIGATING: &[&str] = &["navigate", "goto", "visit"];
 
 /// Verbs for what writing a file can do to anything.
 #[rustfmt::skip]
@@ -84,7 +101,8 @@ pub(crate) const CONFIRMATIONS: &[&str] = &["confirmation", "receipt", "instruct
 #[rustfmt::skip]
 pub(crate) const DOCUMENTS: &[&str] = &[
     "report", "document", "summary", "analysis", "guide", "article", "essay", "script", "note", "plan", "draft",
-    "template", "letter",
+    "template", "letter", "description", "tutorial", "overview", "readme", "documentation", "page", "csv", "json", "table",
+    "program", "component", "website", "poem", "story", "list", "configuration", "spreadsheet", "presentation",
 ];
 
 /// Nouns for parts of files.
@@ -100,8 +118,32 @@ pub(crate) const CONTENTS: &[&str] = &[
 #[rustfmt::skip]
 pub(crate) const MESSAGES: &[&str] = &[
     "update", "announcement", "note", "reminder", "notification", "reply", "response", "alert", "summary", "link",
-    "confirmation", "instruction", "message",
+    "confirmation", "instruction", "message", "warning", "notice", "greeting", "apology", "feedback",
 ];
+
+/// Nouns for those who get a message.
+#[rustfmt::skip]
+pub(crate) const PEOPLE: &[&str] = &[
+    "team", "user", "customer", "client", "everyone", "recipient", "participant", "attendee", "member", "guest", "people",
+    "group", "channel", "requester", "owner", "assignee", "colleague",
+];
+
+/// Nouns for where anything can go.
+#[rustfmt::skip]
+pub(crate) const TARGETS: &[&str] = &[
+    "account", "profile", "system", "record", "list", "inventory", "address", "inbox", "email", "queue", "database", "name",
+];
+
+/// Nouns for where things of a kind are kept.
+#[rustfmt::skip]
+pub(crate) const HOLDERS: &[&str] = &[
+    "calendar", "agenda", "diary", "schedule", "page", "document", "board", "library", "collection", "cart", "basket", "folder",
+    "playlist", "thread", "conversation", "timeline", "file",
+];
+
+/// Nouns for the record of a thing: "the customer record", "a Jira ticket".
+#[rustfmt::skip]
+pub(crate) const RECORDED: &[&str] = &["record", "entry", "profile", "object", "row", "ticket", "issue", "task", "page", "card"];
 
 /// Nouns for what a message can contain.
 #[rustfmt::skip]

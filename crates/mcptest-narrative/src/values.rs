@@ -49,6 +49,11 @@ pub(crate) struct Stated {
     pub(crate) measured: bool,
     /// True if the words around it say that it is not exact.
     pub(crate) rounded: bool,
+    pub(crate) percent: bool,
+    /// True if it is what something was before: "from 12".
+    pub(crate) former: bool,
+    /// The place of its first token.
+    pub(crate) at: usize,
 }
 
 /// A stated value that no matching call has.

@@ -9,6 +9,9 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use crate::inflection::{irregular, irregular_base, pasts, stems, third};
+use crate::inner_verbs::{is_inner, is_inner_past};
+
 /// The forms of a verb that are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -46,7 +49,7 @@ pub(crate) const ADD: Classes = 1 << 6;
 pub(crate) const WRITE: Classes = 1 << 7;
 /// A time, a place or goods are reserved or bought.
 pub(crate) const BOOK: Classes = 1 << 8;
-const COPY: Classes = 1 << 9;
+pub(crate) const COPY: Classes = 1 << 9;
 /// Content crosses a border: upload, export, install.
 pub(crate) const LOAD: Classes = 1 << 10;
 /// Words go to many.
@@ -54,24 +57,22 @@ pub(crate) const POST: Classes = 1 << 11;
 /// Money moves.
 pub(crate) const PAY: Classes = 1 << 12;
 /// A place, a name or an order changes.
-const MOVE: Classes = 1 << 13;
+pub(crate) const MOVE: Classes = 1 << 13;
 /// On and off.
-const SWITCH: Classes = 1 << 14;
+pub(crate) const SWITCH: Classes = 1 << 14;
 /// Something gets a mark, an owner or a relation.
 pub(crate) const ASSIGN: Classes = 1 << 15;
 const GRANT: Classes = 1 << 16;
 /// Back to an earlier state.
 const RESTORE: Classes = 1 << 17;
 /// Content takes another form: convert, merge, compress.
-const CONVERT: Classes = 1 << 18;
+pub(crate) const CONVERT: Classes = 1 << 18;
 /// Someone becomes a member of something.
-const JOIN: Classes = 1 << 19;
+pub(crate) const JOIN: Classes = 1 << 19;
 
 /// Classes in which something comes into being, and in which it is brought to someone.
 pub(crate) const MAKING: Classes = MAKE | ADD | WRITE | BOOK | COPY | LOAD | POST | JOIN;
 pub(crate) const SENDING: Classes = SEND | POST | PAY;
-pub(crate) const CHANGING: Classes =
-    CHANGE | MOVE | SWITCH | ASSIGN | GRANT | RESTORE | CONVERT | ADD | WRITE;
 pub(crate) const ENDING: Classes = DELETE | END;
 
 /// The use of a verb in a claim.
@@ -108,22 +109,26 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     (MAKE, MAKE | START | WRITE | ADD | BOOK, Use::Own, &["build", "open", "develop", "design", "file", "implement", "craft"]),
     (WRITE, WRITE | MAKE | ADD | SEND, Use::Plain, &["draft", "compose"]),
     (WRITE, WRITE | MAKE | ADD | CHANGE | SEND | POST, Use::Plain, &["write"]),
-    (WRITE, WRITE | MAKE | ADD | CHANGE | LOAD | ASSIGN, Use::Plain, &["save", "store", "log", "enter", "bookmark"]),
+    (WRITE, WRITE | MAKE | LOAD | ADD, Use::Plain, &["store", "log", "enter", "bookmark"]),
+    (WRITE, WRITE | MAKE | LOAD | COPY | POST | ADD, Use::Plain, &["save"]),
     (WRITE, WRITE | MAKE | ADD | CHANGE, Use::Own, &["record"]),
     (ADD, ADD | MAKE | CHANGE | ASSIGN | WRITE | BOOK | LOAD | POST | JOIN | PAY | SEND | GRANT, Use::Plain, &["add"]),
-    (ADD, ADD | MAKE | CHANGE | ASSIGN | WRITE | LOAD, Use::Plain, &["put", "insert", "append", "attach", "populate", "upsert"]),
+    (ADD, ADD | MAKE | CHANGE | ASSIGN | WRITE | LOAD | BOOK, Use::Plain, &["put"]),
+    (ADD, ADD | MAKE | CHANGE | ASSIGN | WRITE | LOAD, Use::Plain, &["insert", "append", "attach", "populate", "upsert"]),
     (ADD | CHANGE | START, ADD | MAKE | CHANGE | ASSIGN | WRITE | LOAD, Use::Plain, &["apply"]),
     (BOOK, BOOK | MAKE | ADD, Use::Plain, &["book", "reserve", "rebook", "hold"]),
     (BOOK, BOOK | MAKE | ADD | CHANGE, Use::Plain, &["schedule"]),
     (BOOK, BOOK | MAKE | PAY, Use::Own, &["order", "buy", "purchase", "checkout"]),
     (JOIN, JOIN | MAKE | ADD | BOOK, Use::Plain, &["register", "enroll", "enrol", "subscribe", "join"]),
     (COPY, COPY | MAKE | WRITE | ADD, Use::Plain, &["clone", "duplicate", "fork", "copy", "back"]),
-    (LOAD, LOAD | COPY | WRITE | MAKE, Use::Plain, &["download", "install", "export"]),
+    (LOAD, LOAD | COPY | WRITE, Use::Plain, &["download", "install"]),
+    (LOAD, LOAD | COPY | WRITE | MAKE, Use::Plain, &["export"]),
     (LOAD, LOAD | COPY | WRITE | MAKE | ADD, Use::Plain, &["import", "upload"]),
     (POST | SEND, POST | SEND | MAKE | ADD | WRITE, Use::Plain, &["post"]),
-    (MAKE, MAKE | POST | SEND | ADD | WRITE | LOAD, Use::Plain, &["submit"]),
-    (POST | SEND, POST | SEND | LOAD, Use::Plain, &["push", "share", "broadcast", "announce"]),
-    (POST | MAKE | SEND | START, POST | SEND | START, Use::Plain, &["publish"]),
+    (MAKE | SEND | POST, MAKE | POST | SEND | ADD | WRITE | LOAD, Use::Plain, &["submit"]),
+    (POST | SEND, POST | SEND | LOAD, Use::Plain, &["push", "broadcast", "announce"]),
+    (POST | SEND | GRANT, POST | SEND | GRANT, Use::Plain, &["share"]),
+    (POST | MAKE | SEND | START, POST | SEND | START | MAKE, Use::Plain, &["publish"]),
     (POST | START, POST | START | MAKE, Use::Own, &["release"]),
     (CONVERT | MAKE | CHANGE, CONVERT | CHANGE | WRITE, Use::Plain, &["merge"]),
     (CONVERT | MAKE | CHANGE, CONVERT | MAKE | CHANGE | WRITE, Use::Plain, &["convert", "combine", "transform"]),
@@ -135,7 +140,7 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     ]),
     (CHANGE, CHANGE | WRITE, Use::Plain, &["replace", "rewrite"]),
     (CHANGE, CHANGE | MAKE | SWITCH | ASSIGN | ADD | WRITE | BOOK, Use::Plain, &["set", "configure"]),
-    (CHANGE, CHANGE | WRITE | ADD | MAKE | SWITCH, Use::Plain, &["fix", "correct"]),
+    (CHANGE, CHANGE | WRITE, Use::Plain, &["fix", "correct"]),
     (CHANGE, CHANGE | CONVERT, Use::Plain, &[
         "exchange", "swap", "upgrade", "downgrade", "reconfigure", "extend", "resize", "renew", "redeem",
         "tune",
@@ -152,7 +157,7 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
         "reactivate", "unlock", "lock", "toggle", "switch", "turn", "mute", "unmute", "silence", "freeze",
         "unfreeze", "dim",
     ]),
-    (SWITCH, SWITCH | CHANGE | MAKE, Use::Plain, &["activate", "enable"]),
+    (SWITCH, SWITCH | CHANGE, Use::Plain, &["activate", "enable"]),
     (CHANGE, CHANGE, Use::Own, &["raise", "lower", "increase", "decrease", "reduce", "transition", "sync", "postpone", "block", "shift"]),
     (SWITCH, SWITCH | CHANGE | START, Use::Own, &["pause", "resume", "reopen", "unblock"]),
     (GRANT, GRANT | CHANGE | END, Use::Plain, &["approve", "authorize", "authorise"]),
@@ -179,22 +184,24 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
         "forward", "reply", "dispatch", "resend", "mail", "email", "e-mail", "transmit", "page",
     ]),
     (SEND | ASSIGN, SEND | POST | CHANGE | ASSIGN, Use::Plain, &["escalate"]),
-    (SEND | PAY | MOVE, SEND | PAY | MOVE, Use::Plain, &["transfer"]),
+    (SEND | PAY | MOVE, PAY | MOVE | ASSIGN, Use::Plain, &["transfer"]),
     (PAY | SEND, PAY | SEND, Use::Plain, &["wire", "deposit", "donate"]),
     (PAY, PAY | CHANGE | ADD, Use::Plain, &["credit"]),
     (PAY, PAY | CHANGE, Use::Plain, &["refund", "reimburse", "compensate", "debit", "charge", "pay", "bill", "invoice"]),
-    (SEND | CHANGE, SEND | ADD | MAKE | BOOK | CHANGE, Use::Plain, &["invite"]),
+    (SEND | CHANGE, ADD | MAKE | BOOK | CHANGE, Use::Plain, &["invite"]),
     (SEND, SEND | POST, Use::Own, &["ship", "deliver", "return", "message", "text"]),
     (PAY, PAY | CHANGE, Use::Own, &["sell"]),
     (SEND | MAKE | PAY, SEND | MAKE | PAY, Use::Plain, &["issue", "award"]),
     (SEND, SEND | POST, Use::Telling, &["notify", "alert", "inform", "contact", "remind"]),
     (START, START | MAKE | CHANGE, Use::Plain, &["deploy", "launch", "trigger", "redeploy"]),
     (START, START, Use::Plain, &["restart", "reboot"]),
-    (START | SWITCH, START | SWITCH | MAKE | CHANGE, Use::Own, &["start"]),
-    (START | SWITCH, START | SWITCH | MAKE, Use::Own, &["stop", "kill", "play"]),
+    (START | SWITCH, START | SWITCH | CHANGE, Use::Own, &["start"]),
+    (START | SWITCH, START | SWITCH | END, Use::Own, &["stop", "kill", "play"]),
+    (SEND | MAKE, SEND | MAKE | POST | ADD | ASSIGN | BOOK, Use::Plain, &["request"]),
+    (MAKE | BOOK | ADD, 0, Use::Light, &["place", "make", "arrange"]),
     (0, 0, Use::Light, &[
-        "process", "finalize", "finalise", "perform", "request", "initiate", "place", "arrange", "handle",
-        "carry", "make", "execute", "confirm", "secure", "take",
+        "process", "finalize", "finalise", "perform", "initiate", "handle", "carry", "execute", "confirm", "secure",
+        "take",
     ]),
     (END | CHANGE, 0, Use::Light, &["complete", "finish"]),
 ];
@@ -202,63 +209,25 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
 /// The lemma of every verb that is not in the table.
 pub(crate) const OPEN: &str = "act";
 
-/// Past tenses of looking, thinking, talking and trying: what an agent does without any effect.
-#[rustfmt::skip]
-const INNER: &[&str] = &[
-    "accessed", "accomplished", "achieved", "acted", "disregarded", "fulfilled", "performed", "addressed", "adhered", "advised", "agreed", "aimed", "allowed", "analysed", "analyzed", "answered", "apologized",
-    "apologised", "appreciated", "arranged", "asked", "assembled", "assessed", "assisted", "connected", "curated", "assumed", "attempted", "avoided", "based",
-    "believed", "brainstormed", "browsed", "calculated", "categorized", "categorised", "chatted", "checked", "cited", "clarified", "classified", "clicked",
-    "collected", "concatenated", "compared", "compiled", "complied", "computed", "concluded", "considered", "consulted", "continued",
-    "converted", "counted", "covered", "cross-checked", "crossed", "decided", "defined", "described", "detailed", "detected",
-    "determined", "diagnosed", "disagreed", "discovered", "discussed", "displayed", "double-checked", "encountered", "enjoyed", "ensured",
-    "estimated", "evaluated", "examined", "excluded", "expected", "explained", "explored", "extracted", "failed",
-    "fetched", "figured", "filled", "filtered", "finished", "focused", "focussed", "followed", "formulated", "gathered", "greeted", "grouped",
-    "guaranteed", "guessed", "handled", "helped", "highlighted", "hoped", "identified", "ignored", "illustrated", "imagined", "included", "incorporated",
-    "indicated", "inferred", "inspected", "intended", "interested", "interpreted", "introduced", "investigated", "isolated", "learned", "learnt",
-    "liked", "limited", "listed", "listened", "located", "looked", "loved", "maintained", "managed", "mapped", "matched",
-    "meant", "measured", "mentioned", "missed", "misinterpreted", "misunderstood", "monitored", "named", "narrowed", "navigated", "needed", "noted",
-    "noticed", "observed", "obtained", "offered", "omitted", "opted", "organised", "organized", "outlined", "parsed", "personalized", "picked",
-    "planned", "pointed", "predicted", "preferred", "prepared", "presented", "preserved", "pressed", "prioritised", "prioritized",
-    "proceeded", "promised", "proposed", "provided", "pulled", "queried", "quoted", "ranked", "rated", "realised", "realized", "reasoned",
-    "received", "recalled", "recognised", "recognized", "recommended", "referenced", "referred", "refrained", "related",
-    "relied", "remained", "remembered", "repeated", "rephrased", "reported", "researched", "respected", "responded", "restated", "retained", "retrieved",
-    "reviewed", "scanned", "scrolled", "searched", "seemed", "selected", "shortlisted", "showed", "signalled", "simplified", "sized", "skipped",
-    "solved", "sorted", "sourced", "specified", "spotted", "started", "stated", "stayed", "structured", "struggled", "studied",
-    "suggested", "summarised", "summarized", "supported", "supposed", "surveyed", "suspected", "tailored", "talked", "tapped", "tested", "thanked",
-    "totalled", "traced", "tracked", "translated", "tried", "typed", "understood", "unlimited", "used", "utilised", "utilized", "validated",
-    "verified", "viewed", "visited", "waited", "walked", "wanted", "watched", "wished", "wondered", "worked", "wrapped", "zoomed",
-    "called", "invoked", "ranked", "hesitated", "deduced", "approached", "interacted", "experienced", "exceeded", "lacked", "paraphrased",
-    "embedded", "detailed", "listed", "required", "tied", "dated", "red", "bed", "need", "indeed", "succeeded", "reached", "attached",
-    "completed", "engaged", "informed", "received", "involved", "owned", "ended", "happened", "occurred", "resulted", "changed",
-];
-
-/// The stem of a past tense that is in no list: of an action that nothing more is known about.
+/// The stem of a past tense or participle that is in no list: of an action that nothing more is
+/// known about.
 pub(crate) fn open_past(word: &str) -> Option<String> {
+    if is_inner_past(word) {
+        return None;
+    }
+    if let Some((base, ..)) = irregular_base(word) {
+        return (base != word).then(|| cut_ending(base));
+    }
     let past = word.len() > 4
         && word.ends_with("ed")
         && !word.ends_with("eed")
         && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-');
-    (past && !INNER.contains(&word)).then(|| cut_ending(word))
+    past.then(|| cut_ending(word))
 }
-
-/// Irregular verbs of looking, thinking and talking, in their base form.
-#[rustfmt::skip]
-const INNER_BASES: &[&str] = &[
-    "find", "see", "get", "give", "tell", "say", "understand", "read", "show", "think", "know", "meet", "have", "be",
-    "do", "make", "take", "come", "go", "keep", "let", "bring", "learn", "hear", "spot", "help", "spend", "break",
-];
 
 /// Returns true if a word can be the base of a verb of doing that is in no list.
 pub(crate) fn is_open_base(word: &str) -> bool {
-    let past = match word.strip_suffix('y') {
-        Some(start) => format!("{start}ied"),
-        None if word.ends_with('e') => format!("{word}d"),
-        None => format!("{word}ed"),
-    };
-    word.len() > 3
-        && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-')
-        && !INNER_BASES.contains(&word)
-        && !INNER.contains(&past.as_str())
+    word.len() > 3 && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-') && !is_inner(word)
 }
 
 /// The verbs of the document, which also decide which tools count as writes.
@@ -282,24 +251,6 @@ pub(crate) fn takes(lemma: &str, next: Option<&str>) -> bool {
         .is_none_or(|(_, particles)| next.is_some_and(|next| particles.contains(&next)))
 }
 
-/// Verbs that double their last letter.
-#[rustfmt::skip]
-const DOUBLED: &[&str] = &[
-    "drop", "cancel", "ship", "tag", "log", "pin", "commit", "submit", "swap", "stop", "transfer", "split", "strip",
-    "unpin", "untag", "enrol", "put", "set", "reset", "rm", "dim", "flag",
-];
-
-/// Past tense and participle of irregular verbs; one word where they are the same.
-#[rustfmt::skip]
-const IRREGULAR: &[(&str, &str, &str)] = &[
-    ("write", "wrote", "written"), ("rewrite", "rewrote", "rewritten"), ("send", "sent", "sent"),
-    ("resend", "resent", "resent"), ("build", "built", "built"), ("rebuild", "rebuilt", "rebuilt"),
-    ("buy", "bought", "bought"), ("make", "made", "made"), ("take", "took", "taken"), ("pay", "paid", "paid"),
-    ("withdraw", "withdrew", "withdrawn"), ("overwrite", "overwrote", "overwritten"), ("undo", "undid", "undone"),
-    ("sell", "sold", "sold"), ("hold", "held", "held"), ("freeze", "froze", "frozen"),
-    ("unfreeze", "unfroze", "unfrozen"),
-];
-
 /// Verbs whose base is also their past and participle.
 const UNCHANGED: &[&str] = &["set", "put", "reset", "split"];
 
@@ -311,7 +262,7 @@ const NOUNS: &[(&str, &str)] = &[
     ("reimbursement", "reimburse"), ("compensation", "compensate"), ("withdrawal", "withdraw"), ("rejection", "reject"),
     ("cancellation", "cancel"), ("cancelation", "cancel"), ("registration", "register"), ("modification", "modify"),
     ("notification", "notify"), ("renewal", "renew"), ("reversal", "reverse"), ("resolution", "resolve"),
-    ("invitation", "invite"), ("replacement", "replace"), ("payment", "pay"), ("transaction", "pay"), ("update", "update"), ("change", "change"),
+    ("invitation", "invite"), ("invite", "invite"), ("replacement", "replace"), ("payment", "pay"), ("transaction", "pay"), ("update", "update"), ("change", "change"),
     ("edit", "edit"), ("upload", "upload"), ("merge", "merge"), ("return", "return"), ("refund", "refund"),
     ("exchange", "exchange"), ("transfer", "transfer"), ("purchase", "purchase"), ("charge", "charge"),
     ("upgrade", "upgrade"), ("downgrade", "downgrade"), ("swap", "swap"), ("switch", "switch"), ("move", "move"),
@@ -319,7 +270,7 @@ const NOUNS: &[(&str, &str)] = &[
     ("deposit", "deposit"), ("download", "download"), ("restart", "restart"), ("rollback", "revert"),
     ("correction", "correct"), ("fix", "fix"), ("replacement", "replace"), ("reservation", "reserve"),
     ("migration", "migrate"), ("deploy", "deploy"), ("install", "install"), ("adjustment", "adjust"),
-    ("publication", "publish"), ("checkout", "checkout"), ("backup", "back"), ("snapshot", "back"), ("creation", "create"), ("deletion", "delete"), ("removal", "remove"), ("booking", "book"),
+    ("publication", "publish"), ("delivery", "deliver"), ("checkout", "checkout"), ("backup", "back"), ("snapshot", "back"), ("creation", "create"), ("deletion", "delete"), ("removal", "remove"), ("booking", "book"),
 ];
 
 struct Lexicon {
@@ -381,20 +332,19 @@ impl Lexicon {
         for stem in &stems {
             add(format!("{stem}ing"), Form::Gerund);
         }
-        if let Some((_, past, participle)) = IRREGULAR.iter().find(|(verb, ..)| *verb == lemma) {
-            if past == participle {
-                add((*past).to_owned(), Form::Past);
-            } else {
-                add((*past).to_owned(), Form::PastOnly);
-                add((*participle).to_owned(), Form::Participle);
+        if UNCHANGED.contains(&lemma) {
+            return;
+        }
+        match irregular(lemma) {
+            Some((past, participle)) if past == participle => add(past.to_owned(), Form::Past),
+            Some((past, participle)) => {
+                add(past.to_owned(), Form::PastOnly);
+                add(participle.to_owned(), Form::Participle);
             }
-        } else if !UNCHANGED.contains(&lemma) {
-            for stem in &stems {
-                let past = match stem.strip_suffix('y') {
-                    Some(start) if !start.ends_with(['a', 'e', 'o', 'u']) => format!("{start}ied"),
-                    _ => format!("{stem}ed"),
-                };
-                add(past, Form::Past);
+            None => {
+                for past in pasts(lemma) {
+                    add(past, Form::Past);
+                }
             }
         }
     }
@@ -413,33 +363,6 @@ impl Lexicon {
             self.nouns.entry(format!("{start}ication")).or_insert(lemma);
         }
     }
-}
-
-/// The stems that "-ed" and "-ing" are added to.
-fn stems(lemma: &str) -> Vec<String> {
-    let mut stems = Vec::new();
-    if DOUBLED.contains(&lemma)
-        && let Some(last) = lemma.chars().last()
-    {
-        stems.push(format!("{lemma}{last}"));
-        if lemma != "cancel" {
-            return stems;
-        }
-    }
-    stems.push(lemma.strip_suffix('e').unwrap_or(lemma).to_owned());
-    stems
-}
-
-fn third(lemma: &str) -> String {
-    if let Some(start) = lemma.strip_suffix('y')
-        && !start.ends_with(['a', 'e', 'o', 'u'])
-    {
-        return format!("{start}ies");
-    }
-    let hisses = ["s", "x", "z", "ch", "sh"]
-        .iter()
-        .any(|ending| lemma.ends_with(ending));
-    format!("{lemma}{}", if hisses { "es" } else { "s" })
 }
 
 /// The verb that a lowercase word is a form of.
@@ -528,11 +451,22 @@ fn folded_anew(word: &str) -> String {
     if let Some((lemma, _)) = verb_of(&lower) {
         return lemma.to_owned();
     }
+    // "hidden" is of "hide".
+    if let Some((base, ..)) = irregular_base(&lower).filter(|_| lower.len() > 4) {
+        return cut_ending(base);
+    }
     let single = singular(&lower);
     if let Some((_, full)) = same(&single) {
         return cut_ending(full);
     }
     if let Some((lemma, _)) = verb_of(&single) {
+        return lemma.to_owned();
+    }
+    // "attachment" is of "attach".
+    let made = ["ment", "tion", "sion", "ture"]
+        .iter()
+        .any(|end| single.ends_with(end));
+    if let Some(lemma) = nominal_of(&single).filter(|_| made) {
         return lemma.to_owned();
     }
     cut_ending(&single)

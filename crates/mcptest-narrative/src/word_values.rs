@@ -17,7 +17,13 @@ use crate::words::{
 };
 
 /// Keys that say nothing about their value.
-const VAGUE: [&str; 9] = [
+const VAGUE: [&str; 15] = [
+    "mode",
+    "kind",
+    "format",
+    "method",
+    "category",
+    "language",
     "id",
     "text",
     "body",
@@ -68,10 +74,14 @@ pub(crate) fn wrong_words(
                 recorded.contains(&word) || word.contains(&recorded)
             })
         };
+        // "the random channel": the value of a key that the claim names, where every call has
+        // another one.
+        let exact = key.is_some() && is_beside(tokens, at, &words);
         let known = leaves.iter().flatten().any(agrees)
-            || words
-                .iter()
-                .any(|word| run.has_words(word) || run.has_words(&fold(word)));
+            || !exact
+                && words
+                    .iter()
+                    .any(|word| run.has_words(word) || run.has_words(&fold(word)));
         let mismatch = Mismatch {
             kind: ValueKind::Word,
             stated,
@@ -82,6 +92,23 @@ pub(crate) fn wrong_words(
         }
     }
     found
+}
+
+/// Returns true if a name is right beside the word for its key, and not what it was before.
+fn is_beside(tokens: &[Token], at: usize, words: &[String]) -> bool {
+    let [word] = words else {
+        return false;
+    };
+    let place = match (at.checked_sub(1), tokens.get(at + 1)) {
+        (Some(before), _) if tokens[before].text == *word => before,
+        (_, Some(next)) if next.text == *word => at + 1,
+        _ => return false,
+    };
+    let from = tokens[place.saturating_sub(3)..place.min(at)]
+        .iter()
+        .any(|token| token.is_any(&["from", "of", "in", "old", "other"]));
+    let named = tokens[place].kind == Kind::Quote || tokens[place].low.contains(['-', '_', '#']);
+    named && !from
 }
 
 /// The words of a sentence that are stated as the state of an argument ("the priority is now
@@ -132,7 +159,7 @@ pub(crate) fn wrong_states_of(
 /// The place of the value after a key: "is now VALUE", ": VALUE".
 fn state_after(tokens: &[Token], at: usize) -> Option<usize> {
     let next = tokens.get(at + 1)?;
-    if next.is(":") && next.is_mark() {
+    if next.is_mark() && next.is_any(&[":", "→", "➜", "⇒"]) {
         return Some(at + 2);
     }
     let after = tokens.get(at + 2)?;

@@ -56,7 +56,9 @@ pub(super) const PREPOSITIONS: &[&str] = &[
     "to", "in", "for", "with", "at", "on", "from", "as", "under", "by", "of", "into", "via", "through", "about",
     "over", "per", "using", "without", "within", "between", "among", "against", "during", "after", "before",
     "because", "so", "which", "that", "who", "where", "when", "while", "if", "since", "than", "like", "onto",
-    "upon", "until", "including", "regarding", "based", "covering", "but",
+    "upon", "until", "including", "regarding", "based", "covering", "but", "near", "beside", "behind", "above", "below",
+    "across", "along", "around", "outside", "inside", "toward", "towards", "beyond", "despite", "except", "throughout",
+    "alongside", "containing", "concerning",
 ];
 
 #[rustfmt::skip]
@@ -77,7 +79,8 @@ const NOT_NOUNS: &[&str] = &[
     "important", "respective", "desired", "temporary", "every", "either", "one", "two", "three", "four", "five",
     "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "of", "me", "us", "him", "such", "what", "well",
     "there", "here", "up", "down", "off", "out", "back", "much", "most", "least", "concise", "certain", "half", "dozen", "hundred", "pair", "couple", "rest", "remaining", "which",
-    "lot", "lots", "number", "bunch", "series", "copy", "further", "duplicate", "free", "wrong", "empty", "earlier", "later", "recent", "prior",
+    "lot", "lots", "number", "bunch", "series", "further", "duplicate", "free", "wrong", "empty", "earlier", "later", "recent", "prior", "instead", "anyway", "otherwise", "however", "meanwhile", "afterwards",
+    "today", "tomorrow", "yesterday", "tonight", "pm", "am", "only", "just", "even", "nearly", "almost", "exactly",
 ];
 
 #[rustfmt::skip]
@@ -164,8 +167,27 @@ pub(super) fn opens_object(token: &Token) -> bool {
     is_determiner(token) || token.is_name() || token.is_any(&["it", "them", "everything"])
 }
 
+/// Forms of verbs that are no nouns.
+#[rustfmt::skip]
+const VERBS_ONLY: &[&str] = &[
+    "went", "took", "gave", "came", "became", "began", "broke", "brought", "bought", "caught", "chose", "drew", "drove", "fell",
+    "flew", "forgot", "froze", "got", "grew", "had", "heard", "held", "hid", "kept", "knew", "lent", "lost", "made", "meant",
+    "met", "paid", "ran", "rode", "said", "sat", "sent", "slept", "sold", "spent", "stood", "stole", "struck", "taught", "told",
+    "thought", "threw", "understood", "woke", "won", "wore", "wrote", "keep", "keeps", "become", "becomes", "remain", "remains",
+    "include", "includes", "contain", "contains", "stay", "stays", "seem", "seems", "need", "needs", "give", "gives", "take", "takes", "say", "says",
+];
+
+/// Returns true if a word can only be a verb.
+pub(super) fn is_verb_only(token: &Token) -> bool {
+    token.is_any(VERBS_ONLY)
+}
+
 pub(super) fn is_noun(token: &Token) -> bool {
-    token.is_word() && !token.is_any(NOT_NOUNS) && !token.is("'s") && token.low.chars().count() > 1
+    token.is_word()
+        && !token.is_any(NOT_NOUNS)
+        && !token.is_any(VERBS_ONLY)
+        && !token.is("'s")
+        && token.low.chars().count() > 1
 }
 
 /// Returns true if a word describes the noun after it: "old", "new", "remaining".

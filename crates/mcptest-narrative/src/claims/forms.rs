@@ -3,11 +3,12 @@
 
 use super::guards::is_dateish;
 use super::{Found, How, Reader};
+use crate::inner_verbs::{is_inner, is_talk};
 use crate::tokens::{Kind, Token};
 use crate::verbs::{Form, OPEN, Use, fold, is_open_base, nominal_of, open_past, verb, verb_of};
 use crate::words::{
-    BE, HAVE, MODALS, NEGATIONS, is_adverb, is_conjunction, is_determiner, is_first_person,
-    is_preposition,
+    BE, HAVE, MODALS, NEGATIONS, is_adverb, is_auxiliary, is_conjunction, is_determiner,
+    is_first_person, is_pastlike, is_preposition, month,
 };
 
 /// Words that say that an action has come to its end.
@@ -258,6 +259,45 @@ impl Reader<'_> {
                     || bracketed && token.is_any(&["(", ")"])
                     || !self.sentence.row && token.is_any(&[":", "—", "–", "-", "→"]))
         };
+        // "✅ Table of contents", "| Car rental | ✅ |", "Gdynia: done": a claim where nothing is
+        // known of it.
+        let ends_done = self
+            .tokens
+            .last()
+            .is_some_and(|token| token.is_any(COMPLETE) && self.tokens.len() > 2)
+            && self.tokens.iter().any(is_bar);
+        if self.sentence.checked || ends_done {
+            let end = self
+                .tokens
+                .iter()
+                .position(is_bar)
+                .unwrap_or(self.tokens.len());
+            let phrase = self.phrase(0, end);
+            let plain = self.tokens[..end].iter().all(|token| {
+                (!is_preposition(token) || token.is_any(&["of", "for", "to"]))
+                    && !is_auxiliary(token)
+                    && !is_pastlike(token)
+            });
+            let exclaims = self.tokens.last().is_some_and(|token| token.is("!"));
+            // "| Delete the branch | ✅ Done |" is read below.
+            let orders = self.sentence.row
+                && self.tokens.first().is_some_and(|token| {
+                    verb_of(&token.low)
+                        .is_some_and(|(_, form)| matches!(form, Form::Base | Form::Any))
+                });
+            let short = end <= 5
+                && !exclaims
+                && !orders
+                && (ends_done || end == self.tokens.len() || self.sentence.row);
+            if short && plain && !phrase.nouns.is_empty() && !phrase.negative {
+                let mut one = Found::new(OPEN, phrase.nouns, 0, How::State, 0);
+                one.claim.open = Some(("done".to_owned(), "done".to_owned()));
+                one.claim.weak = true;
+                one.claim.own_thing = true;
+                found.push(one);
+                return;
+            }
+        }
         let mut cells: Vec<(usize, usize)> = Vec::new();
         let mut start = 0;
         for (place, token) in self.tokens.iter().enumerate() {
@@ -308,15 +348,25 @@ impl Reader<'_> {
                 _ => continue,
             };
             let token = &self.tokens[at];
-            let listed = self.sentence.done && self.sentence.row;
-            let open = open_past(&token.low).filter(|_| listed && token.is_word());
+            let listed = self.sentence.done;
+            let open = open_past(&token.low)
+                .or_else(|| is_talk(&token.low).then(|| fold(&token.low)))
+                .filter(|_| listed && token.is_word());
             let known = verb_of(&token.low).filter(|_| token.is_word());
             let Some((lemma, form)) = known.or(open.as_ref().map(|_| (OPEN, Form::Past))) else {
                 continue;
             };
             let past = matches!(form, Form::Past | Form::Participle)
                 || form == Form::Any && self.sentence.item;
-            let plain = verb(lemma).is_some_and(|verb| verb.usage == Use::Plain);
+            // "Early check-in: arranged": a claim where nothing is known of a check-in.
+            let arranged = token.is_any(&["arranged", "confirmed", "secured", "included"]);
+            let (lemma, open) = if arranged {
+                (OPEN, Some(fold(&token.low)))
+            } else {
+                (lemma, open)
+            };
+            let plain = verb(lemma)
+                .is_some_and(|verb| verb.usage == Use::Plain || listed && verb.usage != Use::Light);
             // "Opening hours: closed on Mondays"
             let weekly = cells
                 .iter()
@@ -345,6 +395,7 @@ impl Reader<'_> {
                 if let Some(found) = found.last_mut() {
                     found.claim.from = 0;
                     found.claim.listed = unled;
+                    found.claim.weak = arranged && how == How::State;
                     if lemma == OPEN {
                         found.claim.named = true;
                         found.claim.open = open.map(|stem| (token.low.clone(), stem));
@@ -362,15 +413,43 @@ impl Reader<'_> {
         while place < end.min(verb + 30) {
             let opens = self.tokens[place].is_any(&[
                 "to", "from", "in", "into", "on", "of", "for", "with", "as", "onto", "at",
-            ]);
+            ]) && !self.is_infinitive(place);
             place += 1;
             if opens {
                 let phrase = self.phrase(place, end);
-                nouns.extend(phrase.nouns);
+                let lasting = phrase
+                    .nouns
+                    .iter()
+                    .filter(|noun| month(noun).is_none() && !noun.ends_with("day"));
+                nouns.extend(lasting.cloned());
                 place = phrase.end.max(place);
             }
         }
         nouns
+    }
+
+    /// Returns true if "to" begins an infinitive: "to go out".
+    pub(super) fn is_infinitive(&self, place: usize) -> bool {
+        self.tokens[place].is("to")
+            && self.get(place + 1).is_some_and(|next| {
+                next.is_word()
+                    && (is_inner(&next.low)
+                        || verb_of(&next.low).is_some_and(|(_, form)| form == Form::Base))
+                    && self.get(place + 2).is_some_and(|after| !after.is_mark())
+            })
+    }
+
+    /// The nouns of what something was brought to: "to your calendar".
+    pub(super) fn targets(&self, verb: usize, end: usize, wide: bool) -> Vec<String> {
+        (verb + 1..end.min(verb + 14))
+            .take_while(|place| !self.tokens[*place].is_mark())
+            .find(|place| {
+                let token = &self.tokens[*place];
+                token.is_any(&["to", "into", "onto"]) && !self.is_infinitive(*place)
+                    || wide && token.is_any(&["in", "on"])
+            })
+            .map(|place| self.phrase(place + 1, end).nouns)
+            .unwrap_or_default()
     }
 
     /// Returns true if an object can start after a label: not a date, a year or a person.
@@ -407,9 +486,10 @@ impl Reader<'_> {
 
     /// Returns true if a subject is one certain thing of this run: "your order", "PROJ-12".
     pub(super) fn is_definite(&self, start: usize, end: usize) -> bool {
-        let subject = &self.tokens[start..end];
+        let subject = self.tokens.get(start..end).unwrap_or_default();
         subject.iter().any(|token| {
-            token.is_any(&["the", "your", "this", "both"]) || token.kind == Kind::Identifier
+            token.is_any(&["the", "your", "this", "both", "all", "each"])
+                || token.kind == Kind::Identifier
         })
     }
 }

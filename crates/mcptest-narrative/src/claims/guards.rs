@@ -75,9 +75,14 @@ impl Reader<'_> {
                 }
             } else if token.is_any(BE) {
                 group.unfinished = true;
+            } else if self.is_month(group.start - 1) {
+                // "on 20 May was cancelled"
+                break;
+            } else if token.is("to") && (group.was || group.is || group.have) {
+                break;
             } else if token.is_any(MODALS) || token.is_any(&["not", "never", "to", "almost"]) {
                 group.unreal = true;
-            } else if token.is_any(&["did", "do", "does"]) {
+            } else if token.is_any(&["did", "do", "does"]) && !(group.was || group.is) {
                 // "did not"; "did create" is checked elsewhere.
             } else {
                 break;
@@ -85,6 +90,15 @@ impl Reader<'_> {
             group.start -= 1;
         }
         group
+    }
+
+    /// Returns true if a word is a month: "May" beside a number.
+    pub(super) fn is_month(&self, place: usize) -> bool {
+        let number = |token: Option<&Token>| token.is_some_and(|token| token.kind == Kind::Number);
+        self.get(place).is_some_and(|token| {
+            token.is_capitalized() && month(&token.low).is_some() && !token.is("march")
+                || token.text == "March"
+        }) && (number(self.get(place + 1)) || number(self.before(place)))
     }
 
     /// A request or a wish for the reader: "Please confirm that …", "Let me know …"; but not
@@ -182,13 +196,14 @@ impl Reader<'_> {
         }) {
             return false;
         }
+        // "by letter" is a means.
         self.get(by + 1).is_some_and(|agent| {
-            !agent.is_any(&[
-                "me", "us", "myself", "default", "email", "e-mail", "mail", "phone", "message",
-                "text", "sms", "slack", "direct", "one", "two", "an",
-            ]) && agent.is_word()
-                && !agent.low.ends_with("ing")
-                && month(&agent.low).is_none()
+            let means =
+                agent.is_any(MEANS) || agent.low.ends_with("ing") || month(&agent.low).is_some();
+            let someone = is_determiner(agent)
+                || agent.is_word()
+                || matches!(agent.kind, Kind::Email | Kind::Identifier);
+            !means && someone
         })
     }
 
@@ -205,14 +220,20 @@ impl Reader<'_> {
                 .checked_sub(1)
                 .is_some_and(|before| rest[before].is_word() && rest[before].is_capitalized());
             year && titled
+                || token.is("ago") && !is_recent(&rest[..place])
                 || token.is_any(&[
                     "yesterday",
-                    "ago",
                     "originally",
                     "previously",
                     "earlier",
                     "times",
                 ])
+                || token.is_any(&["in", "over"])
+                    && next.is_some_and(|next| next.is_any(&["recent", "past"]))
+                || token.is("compared")
+                // "were uploaded before the return was filed"
+                || token.is("before")
+                    && rest[place..].iter().any(|later| later.is_any(&["was", "were", "had"]))
                 || token.is("over")
                     && next.is_some_and(|next| next.is_any(&["time", "the", "years"]))
                 || token.is("when") && next.is_some_and(|next| next.is("you"))
@@ -224,6 +245,7 @@ impl Reader<'_> {
                 || token.is("in")
                     && next.is_some_and(|next| {
                         is_dateish(next)
+                            || next.kind == Kind::Identifier
                             || next.is_any(&["commit", "release"])
                             || next.is_word() && next.is_capitalized() && numbered
                     })
@@ -353,6 +375,24 @@ impl Reader<'_> {
         let clause = (from..end).rev().find(comma).unwrap_or(from);
         (from..opening).chain(clause..end).any(is_there)
     }
+}
+
+/// Words after "by" that are not someone.
+#[rustfmt::skip]
+const MEANS: &[&str] = &[
+    "me", "us", "myself", "default", "email", "e-mail", "mail", "phone", "one", "two", "an", "hand", "way", "means", "mistake", "message",
+    "text", "sms", "slack", "direct", "letter", "number", "order", "paper", "post", "fax", "courier", "wire", "transfer", "card", "bank",
+    "cheque", "check", "rail", "air", "sea", "name", "date", "size", "priority", "then", "now", "today", "tomorrow", "tonight", "noon",
+    "accident", "half", "request", "chat", "voice", "video", "credit", "debit",
+];
+
+/// Returns true if what comes before "ago" is a short while.
+fn is_recent(before: &[Token]) -> bool {
+    before.last().is_some_and(|unit| {
+        unit.is_any(&[
+            "minute", "minutes", "moment", "moments", "second", "seconds",
+        ])
+    })
 }
 
 /// A word for a time to come.

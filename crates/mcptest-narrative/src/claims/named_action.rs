@@ -21,7 +21,7 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
         DISCOURSE.contains(&noun.as_str()) || TEXTS.contains(&noun.as_str())
     };
     if known.lemma == OPEN && claim.nouns.last().is_some_and(is_talk) {
-        return None;
+        claim.talk = true;
     }
     match (known.usage, named) {
         (Use::Light, None)
@@ -33,6 +33,18 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
                     .is_some_and(|noun| singular(noun) == "order") =>
         {
             claim.verb = "order";
+        }
+        // "A table is confirmed": a claim only where nothing is known of a table.
+        (Use::Light, None)
+            if matches!(claim.how, How::State | How::Passive)
+                && matches!(claim.verb, "confirm" | "arrange" | "secure") =>
+        {
+            claim.open = Some((
+                format!("{}ed", claim.verb.trim_end_matches('e')),
+                claim.verb.to_owned(),
+            ));
+            claim.verb = OPEN;
+            claim.weak = true;
         }
         (Use::Light, None) => return None,
         (Use::Light, Some((place, lemma))) => {
@@ -48,20 +60,22 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
             return None;
         }
         // "I've removed it from the list", "I've updated your choice": the talk itself.
-        _ if known.accepts & (CHANGE | ENDING) != 0
+        _ if (known.is & (CHANGE | ENDING) != 0 || matches!(known.lemma, "add" | "put"))
             && known.is & SENDING == 0
+            && !(claim.how == How::Passive && claim.own_thing)
             && !claim.nouns.is_empty()
+            && !claim.others
             && claim
                 .nouns
                 .iter()
                 .all(|noun| DISCOURSE.contains(&singular(noun).as_str())) =>
         {
-            return None;
+            claim.talk = true;
         }
         // "I fixed this by updating the file": the other verb is the action.
         _ if claim.nouns.is_empty() && matches!(claim.verb, "fix" | "correct") => return None,
         (Use::Own, _) if !listed && !matches!(claim.how, How::Active | How::Elided) => {
-            claim.weak = !claim.past || known.is & MAKING == 0 && !claim.own_thing;
+            claim.weak = !(claim.fresh || claim.own_thing || claim.past);
             claim.news = true;
         }
         // "The concert has been postponed" can be news.

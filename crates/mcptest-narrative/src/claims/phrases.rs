@@ -5,12 +5,17 @@ use crate::tokens::{Kind, Token};
 use crate::verbs::verb_of;
 use crate::words::{
     HAVE, NEGATIONS, PRONOUNS, SUBORDINATORS, is_adverb, is_auxiliary, is_conjunction,
-    is_determiner, is_first_person, is_noun, is_pastlike, is_preposition,
+    is_determiner, is_first_person, is_noun, is_pastlike, is_preposition, is_verb_only,
 };
 
 /// Nouns for a part or a form of another.
 #[rustfmt::skip]
-const PARTS: &[&str] = &["version", "part", "parts", "batch", "group", "list", "set", "collection", "draft", "type", "portion"];
+const PARTS: &[&str] = &["version", "part", "parts", "batch", "group", "list", "set", "collection", "draft", "type", "portion", "copy", "copies"];
+
+/// Words before the name of a thing.
+const NAMING: &[&str] = &[
+    "named", "called", "titled", "entitled", "labeled", "labelled", "dubbed",
+];
 
 /// Words that begin an afterthought: ", all free of charge".
 const AFTERTHOUGHTS: &[&str] = &["all", "both", "each", "any", "that", "those"];
@@ -66,7 +71,14 @@ impl Reader<'_> {
         let negated = subject.iter().any(|token| token.is_any(NEGATIONS));
         let is_person = subject
             .last()
-            .is_some_and(|token| is_first_person(token) || token.is_any(&["there", "he", "she"]));
+            .is_some_and(|token| is_first_person(token) || token.is("there"));
+        if subject
+            .last()
+            .is_some_and(|token| token.is_any(&["he", "she"]))
+        {
+            phrase.nouns.clear();
+            phrase.pronoun = true;
+        }
         (!negated && !is_person && phrase.is_something()).then_some(phrase)
     }
 
@@ -197,6 +209,7 @@ impl Reader<'_> {
             }
             if token.is_mark()
                 || is_conjunction(token)
+                || started && is_verb_only(token)
                 || is_auxiliary(token)
                 || is_first_person(token)
             {
@@ -235,6 +248,17 @@ impl Reader<'_> {
             } else if token.is_any(&["now", "then", "today"]) {
                 // "which I opened just now"
             } else if started && self.is_clause_of_gerund(place, end) {
+                break;
+            } else if token.is_any(NAMING) && started {
+                // "a file named a.txt"
+                phrase.named = true;
+                place += 1;
+                while place < end
+                    && (self.tokens[place].is_name() || self.tokens[place].is_capitalized())
+                {
+                    place += 1;
+                }
+                phrase.end = place;
                 break;
             } else if is_noun(token) {
                 let next = self.tokens[..end].get(place + 1);
@@ -290,6 +314,16 @@ impl Reader<'_> {
     /// The position where the subject that ends at `end` begins.
     pub(super) fn clause_start(&self, end: usize) -> usize {
         let mut place = end;
+        // "The file, named a.txt, was deleted", "from May 1 to May 5, 2024, was booked"
+        if place > 1 && self.tokens[place - 1].is(",") {
+            let open = (place.saturating_sub(12)..place - 1)
+                .rev()
+                .find(|comma| self.tokens[*comma].is(","));
+            if let Some(open) = open.filter(|open| *open > 0 && !self.has_finite(*open + 1, place))
+            {
+                place = open;
+            }
+        }
         while place > 0 {
             let token = &self.tokens[place - 1];
             if token.is(")") {
@@ -337,6 +371,14 @@ impl Reader<'_> {
             place -= 1;
         }
         0
+    }
+
+    /// Returns true if there is a finite verb between two places.
+    fn has_finite(&self, from: usize, to: usize) -> bool {
+        (from..to).any(|place| {
+            let token = &self.tokens[place];
+            is_auxiliary(token) && !self.is_month(place) || is_first_person(token)
+        })
     }
 
     /// Returns true if a comma is one of a list of subjects: "the issue, the branch and the tag

@@ -7,6 +7,7 @@ use crate::call_words::{Listed, is_mutating_name};
 use serde_json::json;
 
 use super::*;
+use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolCall;
 
 fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
@@ -23,13 +24,20 @@ fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         verb,
         nouns,
         places: Vec::new(),
+        targets: Vec::new(),
         alternative: None,
         open: None,
         past: false,
         news: false,
+        fresh: false,
         weak: false,
         listed: false,
         own_thing: false,
+        indefinite: false,
+        others: false,
+        pronoun: false,
+        shown: false,
+        talk: false,
         named: false,
         how: How::Active,
         from: 0,
@@ -37,7 +45,11 @@ fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
     };
     let mut words = CallWords::new(&call, Listed::Nowhere);
     words.add_arguments(&call);
-    words.fits(&claim, crate::run_evidence::CallResults::none(), false)
+    words.fits(
+        &claim,
+        crate::run_evidence::CallResults::none(),
+        Touch::Nothing,
+    )
 }
 
 #[test]

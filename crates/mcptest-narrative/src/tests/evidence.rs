@@ -222,6 +222,15 @@ fn failed_calls_are_a_finding() {
     );
     let outcome = judge(json!({}), &[run(&failed, "I could not delete the branch.")]);
     assert_eq!(outcome.values["narrative.claimed_after_error"], 0);
+    // Another call about the same order failed; the reported one did not.
+    let calls = [
+        ("refund", json!({"id": "B-2"}), json!("ok"), false),
+        ("delete_order", json!({"id": "B-2"}), json!("no"), true),
+    ];
+    let outcome = judge(json!({}), &[run(&calls, "I refunded the order B-2.")]);
+    assert_eq!(outcome.values["narrative.claimed_after_error"], 0);
+    let outcome = judge(json!({}), &[run(&calls, "I deleted the order B-2.")]);
+    assert_eq!(outcome.values["narrative.claimed_after_error"], 1);
 }
 
 #[test]
