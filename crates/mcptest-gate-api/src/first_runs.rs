@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mcptest_trace::tool_id;
 use serde::{Deserialize, Serialize};
 
 /// The number of runs that a message lists.
@@ -117,29 +118,87 @@ pub fn earliest<T>(one: Option<(u64, T)>, other: Option<(u64, T)>) -> Option<(u6
 
 /// Names, each once, in the order in which runs have them first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct FirstSeen(BTreeMap<Box<str>, (u64, u32)>);
+#[serde(from = "Places", into = "Places")]
+pub struct FirstSeen {
+    places: Places,
+    /// Tools by the position at which a run had them last.
+    recent: Vec<Option<RecentTool>>,
+}
+
+/// The place at which each name was seen first.
+type Places = BTreeMap<Box<str>, (u64, u32)>;
+
+/// More positions than this are not remembered.
+const MAX_RECENT: usize = 64;
+
+/// A tool that a run had.
+#[derive(Debug, Clone)]
+struct RecentTool {
+    server: Option<Box<str>>,
+    name: Box<str>,
+    index: u64,
+}
+
+impl From<Places> for FirstSeen {
+    fn from(places: Places) -> Self {
+        Self {
+            places,
+            recent: Vec::new(),
+        }
+    }
+}
+
+impl From<FirstSeen> for Places {
+    fn from(seen: FirstSeen) -> Self {
+        seen.places
+    }
+}
 
 impl FirstSeen {
+    /// Adds the id of a tool that a run has at a position. Most runs have the tools of the run
+    /// before them, for which nothing is built.
+    pub fn add_tool(&mut self, index: u64, position: usize, server: Option<&str>, name: &str) {
+        let is_it = |tool: &RecentTool| {
+            tool.index <= index && *tool.name == *name && tool.server.as_deref() == server
+        };
+        let recent = self.recent.get(position).and_then(Option::as_ref);
+        if recent.is_some_and(is_it) {
+            return;
+        }
+        self.add(index, position, &tool_id::full_id(server, name));
+        if position < MAX_RECENT {
+            if self.recent.len() <= position {
+                self.recent.resize(position + 1, None);
+            }
+            self.recent[position] = Some(RecentTool {
+                server: server.map(Into::into),
+                name: name.into(),
+                index,
+            });
+        }
+    }
+
     /// Adds a name that a run has at a position.
     pub fn add(&mut self, index: u64, position: usize, name: &str) {
         let place = (index, u32::try_from(position).unwrap_or(u32::MAX));
-        match self.0.get_mut(name) {
+        match self.places.get_mut(name) {
             Some(first) => *first = place.min(*first),
-            None => drop(self.0.insert(name.into(), place)),
+            None => drop(self.places.insert(name.into(), place)),
         }
     }
 
     /// Adds the names of other runs.
     pub fn merge(&mut self, other: Self) {
-        for (name, place) in other.0 {
-            let first = self.0.entry(name).or_insert(place);
+        for (name, place) in other.places {
+            let first = self.places.entry(name).or_insert(place);
             *first = place.min(*first);
         }
     }
 
     /// Gives every run another index. The order of the runs must stay the same.
     pub fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        for (index, _) in self.0.values_mut() {
+        self.recent.clear();
+        for (index, _) in self.places.values_mut() {
             *index = number(*index);
         }
     }
@@ -147,7 +206,7 @@ impl FirstSeen {
     /// The names, in order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.0.iter().collect();
+        let mut names: Vec<_> = self.places.iter().collect();
         names.sort_by_key(|(_, place)| **place);
         names.into_iter().map(|(name, _)| name.as_ref()).collect()
     }
@@ -174,6 +233,31 @@ mod tests {
         assert_eq!(json, r#"{"a":[4,0],"b":[3,0],"c":[2,0]}"#);
         let read: FirstSeen = serde_json::from_str(&json).unwrap();
         assert_eq!(read.names(), ["c", "b", "a"]);
+    }
+
+    #[test]
+    fn tools_are_added_as_their_ids() {
+        let (mut tools, mut names) = (FirstSeen::default(), FirstSeen::default());
+        let runs = [
+            (5, "s", 0),
+            (5, "t", 1),
+            (6, "s", 0),
+            (4, "s", 0),
+            (3, "t", 2),
+            (7, "t", 1),
+        ];
+        for (index, server, position) in runs {
+            tools.add_tool(index, position, Some(server), "get");
+            names.add(index, position, &format!("{server}.get"));
+        }
+        tools.add_tool(1, 100, None, "put");
+        names.add(1, 100, "put");
+        let json = |seen: &FirstSeen| serde_json::to_string(seen).unwrap();
+        assert_eq!(json(&tools), json(&names));
+        assert_eq!(tools.names(), ["put", "t.get", "s.get"]);
+        tools.renumber(&|index| index - 1);
+        tools.add_tool(0, 0, Some("s"), "get");
+        assert_eq!(tools.names(), ["s.get", "put", "t.get"]);
     }
 
     #[test]

@@ -16,9 +16,8 @@ pub mod first_runs;
 pub mod forecast;
 mod loaded;
 pub mod mutate;
-pub mod packed_runs;
-pub mod per_run;
 mod reading;
+pub mod run_list;
 pub mod run_rows;
 mod tool_reference;
 
@@ -42,6 +41,7 @@ use accumulate::{AnyBlock, Block};
 use forecast::{BoundsOf, Forecast, HypotheticalRuns};
 pub use loaded::LoadedGate;
 pub use mcptest_trace::outcome::{GateOutcome, TargetInfo, Unit};
+pub use mcptest_trace::packed_runs;
 pub use reading::ReadingRequest;
 pub use tool_reference::ToolReference;
 
@@ -222,6 +222,8 @@ pub struct Score {
     pub findings: Vec<String>,
     /// The number of further problems.
     pub more_findings: u64,
+    /// The first facts about single runs that are no problems, one line each, for verbose reports.
+    pub notes: Vec<String>,
     /// Opinions of a model that was asked, one line each. They decide nothing.
     pub advisories: Vec<String>,
     /// Lines that the command prints on standard error with every reporter.

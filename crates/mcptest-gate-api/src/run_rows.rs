@@ -14,7 +14,7 @@ use crate::packed_runs::PackedRuns;
 pub struct RunRows {
     /// True if no rows are kept.
     left_out: bool,
-    /// JSON text, which has no line feeds.
+    /// JSON text.
     rows: PackedRuns,
 }
 
@@ -38,10 +38,9 @@ impl RunRows {
         if self.left_out {
             return;
         }
-        self.rows.push(index, |out| {
-            // Rows consist of strings, numbers and lists, which can always be written to memory.
-            let _ = serde_json::to_writer(out, row);
-        });
+        // Rows consist of strings, numbers and lists, which can always be written to memory.
+        let json = serde_json::to_vec(row).unwrap_or_default();
+        self.rows.push(index, &json);
     }
 
     /// Adds the rows of other runs. If they were left out, all are.
@@ -106,9 +105,7 @@ impl<'de> Deserialize<'de> for RunRows {
                     if !text.starts_with('{') || text.contains('\n') {
                         return Err(D::Error::custom("a row is a JSON object in one line"));
                     }
-                    table
-                        .rows
-                        .push(index, |out| out.extend_from_slice(text.as_bytes()));
+                    table.rows.push(index, text.as_bytes());
                 }
             }
         }

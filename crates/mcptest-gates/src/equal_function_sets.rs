@@ -190,6 +190,7 @@ pub fn score_selection(
         classes,
         calls,
         servers,
+        &mut Vec::new(),
         |class| selection.missed.push(class.name.clone()),
         |_, call| push_once(&mut unexpected, call.full_id()),
     );
@@ -198,19 +199,21 @@ pub fn score_selection(
 }
 
 /// Applies the counting rule. Calls a function with each class that was not reached, and another
-/// one with each call that belongs to no class and its index.
+/// one with each call that belongs to no class and its index. `reached` is room to work in.
 fn count_selection<'t>(
     classes: &[Class],
     calls: &'t [ToolCallView<'t>],
     servers: &KnownServers,
+    reached: &mut Vec<bool>,
     mut missed: impl FnMut(&Class),
     mut unexpected: impl FnMut(usize, &'t ToolCallView<'t>),
 ) -> SelectionCounts {
     let mut counts = SelectionCounts::default();
-    let mut reached = vec![false; classes.len()];
+    reached.clear();
+    reached.resize(classes.len(), false);
     for (at, call) in calls.iter().enumerate() {
         let mut is_expected = false;
-        for (class, reached) in classes.iter().zip(&mut reached) {
+        for (class, reached) in classes.iter().zip(reached.iter_mut()) {
             let has = class.has(call, servers);
             is_expected |= has;
             *reached |= has;
@@ -220,8 +223,8 @@ fn count_selection<'t>(
             unexpected(at, call);
         }
     }
-    for (class, reached) in classes.iter().zip(reached) {
-        if reached {
+    for (class, reached) in classes.iter().zip(reached.iter()) {
+        if *reached {
             counts.true_positives += 1;
         } else {
             counts.false_negatives += 1;
@@ -236,6 +239,8 @@ fn count_selection<'t>(
 pub(crate) struct NamedTools {
     pub missed: FirstSeen,
     pub unexpected: FirstSeen,
+    #[serde(skip)]
+    reached: Vec<bool>,
 }
 
 impl NamedTools {
@@ -246,25 +251,23 @@ impl NamedTools {
         run: &Run<'_>,
         servers: &KnownServers,
     ) -> SelectionCounts {
-        let Self { missed, unexpected } = self;
+        let Self {
+            missed,
+            unexpected,
+            reached,
+        } = self;
         let mut missed_classes = 0;
-        let mut id = String::new();
         count_selection(
             classes,
             &run.trace.tool_calls,
             servers,
+            reached,
             |class| {
                 missed.add(run.index, missed_classes, &class.name);
                 missed_classes += 1;
             },
             |at, call| {
-                id.clear();
-                if let Some(server) = &call.server {
-                    id.push_str(server);
-                    id.push('.');
-                }
-                id.push_str(call.name());
-                unexpected.add(run.index, at, &id);
+                unexpected.add_tool(run.index, at, call.server.as_deref(), call.name());
             },
         )
     }

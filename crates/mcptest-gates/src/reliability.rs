@@ -298,7 +298,7 @@ impl Accumulator for ReliabilityAccumulator {
 
 impl ReliabilityAccumulator {
     fn push(&mut self, index: u64, outcome: Outcome) {
-        self.outcomes.push(index, |out| out.push(outcome.letter()));
+        self.outcomes.push(index, &[outcome.letter()]);
     }
 
     fn for_each(&self, outcome: &mut dyn FnMut(u64, Outcome)) {

@@ -79,13 +79,16 @@
 //! assert_eq!(scores.weakest_score(), 0.5);
 //! ```
 
+mod argument_numbers;
 mod arguments;
 mod common_subsequence;
 mod compare;
+mod equal_lanes;
 mod groups;
 mod lists;
 mod sequences;
 mod session;
+mod units;
 
 pub use compare::{Comparison, compare_runs};
 pub use sequences::{StabilityAccumulator, score_session};

@@ -190,7 +190,8 @@ impl ScoreSuite {
 
     fn new(loaded: Loaded, resolved: ResolvedSuite, environment: &Environment<'_>) -> Self {
         let own = loaded.suite.secrets.iter().cloned();
-        let redactor = Redactor::new(own.chain(environment.secrets.iter().cloned()));
+        let redactor = Redactor::new(own.chain(environment.secrets.iter().cloned()))
+            .keeping(loaded.suite.canaries());
         Self {
             loaded,
             resolved,

@@ -75,12 +75,7 @@ fn test_report(
     test.no_evidence = case.no_evidence;
     test.run_totals = summary.then_some(case.totals);
     let numbered = case.runs.len() > 1;
-    // By value: the rows take the place of the runs, which lowers the peak memory.
-    test.runs = case
-        .runs
-        .into_iter()
-        .map(|run| row(&run, numbered))
-        .collect();
+    test.runs = case.runs.iter().map(|run| row(&run, numbered)).collect();
     test
 }
 
@@ -109,6 +104,7 @@ fn is_clean(gate: &GateOutcome, redactor: &Redactor) -> bool {
         assertions,
         summary,
         findings,
+        notes,
         advisories,
         no_evidence,
         ..
@@ -119,6 +115,7 @@ fn is_clean(gate: &GateOutcome, redactor: &Redactor) -> bool {
         assertions,
         summary,
         findings,
+        notes,
         advisories,
         no_evidence,
     )) && detail.write_to(&mut check).is_ok()
@@ -139,6 +136,7 @@ fn redacted(gate: GateOutcome, redactor: &Redactor) -> GateOutcome {
         assertions: Vec::new(),
         summary: redactor.text(&gate.summary),
         findings: gate.findings.iter().map(|it| redactor.text(it)).collect(),
+        notes: gate.notes.iter().map(|it| redactor.text(it)).collect(),
         advisories: gate.advisories.iter().map(|it| redactor.text(it)).collect(),
         no_evidence: gate.no_evidence.as_deref().map(|it| redactor.text(it)),
         status_lines: Vec::new(),

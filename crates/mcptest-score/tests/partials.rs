@@ -262,7 +262,7 @@ fn partial_results_that_do_not_belong_together_are_refused() {
     assert!(message.contains("both have trace 1 of `a`"), "{message}");
     let newer = String::from_utf8(one.1.clone()).unwrap();
     let newer = newer
-        .replacen("\"version\":1", "\"version\":99", 1)
+        .replacen("\"version\":", "\"version\":99", 1)
         .into_bytes();
     let message = refused(vec![("new".to_owned(), newer)]);
     assert!(message.starts_with("new: written by mcptest"), "{message}");

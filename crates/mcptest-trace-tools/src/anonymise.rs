@@ -93,8 +93,16 @@ const UNTOUCHED: &[&str] = &["test", "model", "run", "catalog", "distractors"];
 fn untouched_below(key: &str) -> Option<&'static [&'static str]> {
     match key {
         "tool_calls" => Some(&["id", "name", "server", "caller", "turn"]),
-        "tool_results" => Some(&["call_id", "is_error", "error_kind", "fault"]),
+        "tool_results" => Some(&[
+            "call_id",
+            "is_error",
+            "error_kind",
+            "fault",
+            "attack",
+            "contained",
+        ]),
         "conversation" => Some(&["tokens"]),
+        "attacks" => Some(&["name", "place", "payload", "carrier", "target"]),
         _ => None,
     }
 }

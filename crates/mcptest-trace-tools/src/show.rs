@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use mcptest_catalog::prices::Prices;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::trace::{ToolCallView, ToolResultView, TraceView, TurnView};
+use serde_json::Value;
 
 use crate::result_text::result_text;
 
@@ -34,6 +35,31 @@ pub fn timeline(trace: &TraceView<'_>, layout: Layout) -> String {
     timeline.conversation(trace);
     timeline.summary(trace);
     timeline.out
+}
+
+/// The attacks whose text a result carried.
+fn attacks_of<'r>(result: &'r ToolResultView<'_>) -> Vec<&'r str> {
+    match result.extra("attack") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// An attack of a run in words: its name, place, wording and canary.
+fn attack_words(attack: &Value) -> String {
+    let text = |key: &str| attack.get(key).and_then(Value::as_str).map(one_line);
+    let mut parts: Vec<String> = text("name").into_iter().collect();
+    parts.extend(text("place").map(|place| format!("in the {place}")));
+    parts.extend(text("payload").map(|wording| format!("wording {wording}")));
+    parts.extend(text("canary").map(|canary| format!("canary {canary}")));
+    let offered = attack.get("offered_after_calls").and_then(Value::as_u64);
+    parts.extend(offered.map(|calls| format!("offered after {}", plural_calls(calls))));
+    parts.join(" · ")
+}
+
+fn plural_calls(calls: u64) -> String {
+    plural(usize::try_from(calls).unwrap_or(usize::MAX), "call")
 }
 
 /// A call and its result.
@@ -81,6 +107,10 @@ impl Timeline {
         parts.extend(trace.run.map(|run| format!("run {run}")));
         parts.extend(trace.model.as_deref().map(one_line));
         self.line(&parts.join(" · "));
+        let attacks = trace.extra("attacks").and_then(Value::as_array);
+        for attack in attacks.into_iter().flatten() {
+            self.line(&format!("  {:<LABEL$} {}", "attack", attack_words(attack)));
+        }
     }
 
     fn conversation(&mut self, trace: &TraceView<'_>) {
@@ -157,7 +187,15 @@ impl Timeline {
             _ => String::new(),
         };
         let fault = result.extra("fault").and_then(|fault| fault.as_str());
-        let fault = fault.map(|name| format!("[injected fault `{}`] ", one_line(name)));
+        let mut marks = fault.map_or_else(String::new, |name| {
+            format!("[injected fault `{}`] ", one_line(name))
+        });
+        for name in attacks_of(result) {
+            marks.push_str(&format!("[attack `{}` delivered] ", one_line(name)));
+        }
+        if result.extra("contained") == Some(&true.into()) {
+            marks.push_str("[contained: it met the attacker's goal and was not sent] ");
+        }
         let text = result_text(result);
         let lines: Vec<&str> = text.lines().collect();
         let shown = match self.layout.width {
@@ -165,8 +203,7 @@ impl Timeline {
             None => lines.len(),
         };
         let first = lines.first().copied().unwrap_or("(no content)");
-        let fault = fault.unwrap_or_default();
-        self.line(&format!("      → {fault}{label}{}", one_line(first)));
+        self.line(&format!("      → {marks}{label}{}", one_line(first)));
         for line in &lines[shown.min(1)..shown] {
             self.line(&format!("        {}", one_line(line)));
         }

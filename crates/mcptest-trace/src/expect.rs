@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::judge::Judge;
 use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
-use crate::target::{Gap, Target};
+use crate::target::{Gap, Selected, Target};
 use crate::trace::Node;
 use mcptest_json::pointer_join;
 use mcptest_json::text::shorten;
@@ -171,9 +171,11 @@ impl Expectation {
     /// Returns true if the expectation holds. Nothing is explained.
     #[must_use]
     pub fn holds<'n>(&self, root: impl Into<Node<'n>>) -> bool {
-        self.matcher
-            .check(self.target.select(root).as_ref())
-            .is_ok()
+        match self.target.find(root) {
+            None => self.matcher.check(None).is_ok(),
+            Some(Selected::Place(node)) => self.matcher.holds_at(&node),
+            Some(Selected::List(list)) => self.matcher.check(Some(&list)).is_ok(),
+        }
     }
 
     /// Applies it. `absent_because` explains a value that is not there.

@@ -16,7 +16,16 @@ pub const IGNORED: &str = "[ignored]";
 
 /// Keys of a result that are not the server's answer: those that are added for assertions, and the
 /// protocol's own.
-const NOT_THE_ANSWER: [&str; 4] = ["is_error", "text", "_meta", "resultType"];
+const NOT_THE_ANSWER: [&str; 8] = [
+    "is_error",
+    "text",
+    "uri",
+    "pages",
+    "_meta",
+    "resultType",
+    "ttlMs",
+    "cacheScope",
+];
 
 /// The part of an answer that a snapshot stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -136,6 +136,19 @@ impl Target {
     pub fn select<'n>(&self, root: impl Into<Node<'n>>) -> Option<Value> {
         select(&self.steps, root.into())
     }
+
+    /// The place it selects, or nothing. Only a list of several places is built.
+    pub(crate) fn find<'n>(&self, root: impl Into<Node<'n>>) -> Option<Selected<'n>> {
+        find(&self.steps, root.into())
+    }
+}
+
+/// A selected value.
+pub(crate) enum Selected<'n> {
+    /// A place in the evidence.
+    Place(Node<'n>),
+    /// A list of the values of several places.
+    List(Value),
 }
 
 /// The place where a path leaves the value.
@@ -237,15 +250,25 @@ fn place_of(index: i64, length: usize) -> Option<usize> {
     }
 }
 
-fn select(steps: &[Step], mut node: Node<'_>) -> Option<Value> {
+fn select(steps: &[Step], node: Node<'_>) -> Option<Value> {
+    match find(steps, node)? {
+        Selected::Place(node) => Some(node.to_value()),
+        Selected::List(list) => Some(list),
+    }
+}
+
+fn find<'n>(steps: &[Step], mut node: Node<'n>) -> Option<Selected<'n>> {
     for (at, step) in steps.iter().enumerate() {
         node = match step {
             Step::Key(key) => node.child(key)?,
             Step::Index(index) => node.item(place_of(*index, node.list_length()?)?)?,
-            Step::Each => return select_each(&steps[at + 1..], node.each()?),
+            Step::Each => {
+                let list = select_each(&steps[at + 1..], node.each()?);
+                return list.map(Selected::List);
+            }
         };
     }
-    Some(node.to_value())
+    Some(Selected::Place(node))
 }
 
 fn select_each(rest: &[Step], items: Vec<Node<'_>>) -> Option<Value> {

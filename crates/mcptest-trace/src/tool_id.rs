@@ -56,6 +56,7 @@ pub fn full_id(server: Option<&str>, name: &str) -> String {
 /// and matches that tool on any server; so a tool whose own name has a dot works, and two servers'
 /// tools of one name stay apart.
 #[must_use]
+#[inline]
 pub fn matches(written: &str, server: Option<&str>, name: &str, servers: &KnownServers) -> bool {
     let is_full_id = match server {
         // Most names differ in length, which is found out first.

@@ -20,6 +20,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All verdicts, in their order: each is at the place of its number.
+    pub const ALL: [Self; 4] = [Self::Pass, Self::NoEvidence, Self::Fail, Self::Error];
+
     /// The worst of several; a pass for none.
     #[must_use]
     pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Self {
@@ -33,7 +36,7 @@ impl Verdict {
 pub enum ErrorKind {
     /// A provider's rate limit, after all retries.
     RateLimit,
-    /// A key is missing, wrong or not allowed.
+    /// A key or a token is missing, wrong or not allowed.
     Auth,
     /// No answer within the timeout.
     Timeout,
@@ -52,7 +55,8 @@ pub enum ErrorKind {
     Fixture,
     /// A cassette does not match the test any more, and must be recorded again.
     StaleCassette,
-    /// The suite names a tool that no server of the test offers.
+    /// The suite has a mistake that shows only in a run: it names a tool that no server offers, has
+    /// no answer for a server, or cancels a call too late.
     Suite,
     /// The agent under test could not be started: its program is missing, or its settings could not
     /// be written.
@@ -68,6 +72,26 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All kinds: each is at the place of its number.
+    pub const ALL: [Self; 16] = [
+        Self::RateLimit,
+        Self::Auth,
+        Self::Timeout,
+        Self::Transport,
+        Self::ServerCrash,
+        Self::Protocol,
+        Self::Provider,
+        Self::Budget,
+        Self::Fixture,
+        Self::StaleCassette,
+        Self::Suite,
+        Self::NotStarted,
+        Self::Login,
+        Self::ServerMissing,
+        Self::Crashed,
+        Self::NoEnd,
+    ];
+
     /// The name used in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {

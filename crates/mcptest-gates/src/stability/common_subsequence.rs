@@ -4,6 +4,10 @@
 //! each step is 0 or 1 (Hyyrö 2004). One symbol of the second sequence changes all positions with
 //! an addition and three bitwise operations. Several first sequences are compared with one second
 //! sequence at once, each in a lane of its own, which the compiler turns into vector instructions.
+//! The rows after each symbol are kept, so a second sequence that begins as the one before it
+//! continues from there.
+
+use super::argument_numbers::ALONE;
 
 /// The bits of one first sequence.
 pub(super) trait Word: Copy {
@@ -61,6 +65,7 @@ macro_rules! word {
     };
 }
 
+word!(u8);
 word!(u16);
 word!(u32);
 word!(u64);
@@ -73,31 +78,47 @@ pub(super) struct Compared<const LANES: usize> {
     pub aligned: [u32; LANES],
 }
 
-/// Up to `LANES` first sequences.
+/// First sequences that are compared with one second sequence after the other.
+pub(super) trait Compare<const LANES: usize> {
+    /// Compares with a sequence that begins with the first `same` symbols of the one before it.
+    fn with(&mut self, other: &[u32], same: usize) -> Compared<LANES>;
+}
+
+/// Up to `LANES` first sequences of up to [`Word::BITS`] symbols.
 pub(super) struct Lanes<W, const LANES: usize> {
     /// For each symbol, its positions in each sequence.
     positions: Vec<[W; LANES]>,
+    /// The row and the aligned positions before the first symbol of the second sequence, after it,
+    /// after the second one, and so on.
+    states: Vec<([W; LANES], [W; LANES])>,
 }
 
 impl<W: Word, const LANES: usize> Lanes<W, LANES> {
-    /// Takes up to `LANES` sequences of up to [`Word::BITS`] symbols below `symbols`.
+    /// Takes sequences of symbols below `symbols`.
     pub fn new<'a>(symbols: usize, sequences: impl Iterator<Item = &'a [u32]>) -> Self {
         let mut positions = vec![[W::NONE; LANES]; symbols];
         for (lane, sequence) in sequences.enumerate().take(LANES) {
             for (at, symbol) in sequence.iter().enumerate().take(W::BITS) {
-                let word = &mut positions[*symbol as usize][lane];
-                *word = word.with(at);
+                if *symbol != ALONE {
+                    let word = &mut positions[*symbol as usize][lane];
+                    *word = word.with(at);
+                }
             }
         }
-        Self { positions }
+        Self {
+            positions,
+            states: vec![([W::ALL; LANES], [W::NONE; LANES])],
+        }
     }
+}
 
-    /// Compares the sequences with another one.
+impl<W: Word, const LANES: usize> Compare<LANES> for Lanes<W, LANES> {
     #[inline]
-    pub fn compare(&self, other: &[u32]) -> Compared<LANES> {
-        let mut rows = [W::ALL; LANES];
-        let mut aligned = [W::NONE; LANES];
-        for (at, symbol) in other.iter().enumerate() {
+    fn with(&mut self, other: &[u32], same: usize) -> Compared<LANES> {
+        self.states.truncate(same + 1);
+        // There is a state before the first symbol.
+        let (mut rows, mut aligned) = self.states[self.states.len() - 1];
+        for (at, symbol) in other.iter().enumerate().skip(self.states.len() - 1) {
             let positions = &self.positions[*symbol as usize];
             for (row, positions) in rows.iter_mut().zip(positions) {
                 *row = row.step(*positions);
@@ -107,6 +128,7 @@ impl<W: Word, const LANES: usize> Lanes<W, LANES> {
                     *aligned = aligned.plus_bit(*positions, at);
                 }
             }
+            self.states.push((rows, aligned));
         }
         Compared {
             // Positions after the end of a sequence stay set.
@@ -121,7 +143,7 @@ pub(super) struct Long {
     /// For each symbol, its positions, in several words.
     positions: Vec<Vec<u64>>,
     sequence: Vec<u32>,
-    words: usize,
+    row: Vec<u64>,
 }
 
 impl Long {
@@ -129,22 +151,26 @@ impl Long {
         let words = sequence.len().div_ceil(64);
         let mut positions = vec![Vec::new(); symbols];
         for (at, symbol) in sequence.iter().enumerate() {
-            let positions = &mut positions[*symbol as usize];
-            positions.resize(words, 0);
-            positions[at / 64] |= 1 << (at % 64);
+            if *symbol != ALONE {
+                let positions = &mut positions[*symbol as usize];
+                positions.resize(words, 0);
+                positions[at / 64] |= 1 << (at % 64);
+            }
         }
         Self {
             positions,
             sequence: sequence.to_vec(),
-            words,
+            row: vec![0; words],
         }
     }
+}
 
-    pub fn compare(&self, other: &[u32]) -> Compared<1> {
-        let mut row = vec![u64::MAX; self.words];
+impl Compare<1> for Long {
+    fn with(&mut self, other: &[u32], _: usize) -> Compared<1> {
+        self.row.fill(u64::MAX);
         for symbol in other {
             let mut carry = false;
-            for (word, positions) in row.iter_mut().zip(&self.positions[*symbol as usize]) {
+            for (word, positions) in self.row.iter_mut().zip(&self.positions[*symbol as usize]) {
                 let matches = *word & positions;
                 let (sum, over) = word.overflowing_add(matches);
                 let (sum, over_again) = sum.overflowing_add(u64::from(carry));
@@ -153,9 +179,10 @@ impl Long {
             }
         }
         let both = self.sequence.iter().zip(other);
+        let aligned = both.filter(|(one, other)| one == other && **one != ALONE);
         Compared {
-            common: [row.iter().map(|word| word.count_zeros()).sum()],
-            aligned: [both.filter(|(one, other)| one == other).count() as u32],
+            common: [self.row.iter().map(|word| word.count_zeros()).sum()],
+            aligned: [aligned.count() as u32],
         }
     }
 }
@@ -185,37 +212,55 @@ mod tests {
     use super::*;
 
     fn sequence(longest: usize) -> impl Strategy<Value = Vec<u32>> {
-        prop::collection::vec(0_u32..4, 0..=longest)
+        prop::collection::vec(0_u32..5, 0..=longest)
     }
 
     fn reference(a: &[u32], b: &[u32]) -> (u32, u32) {
+        // A symbol that matches nothing differs from itself.
+        let a: Vec<u32> = a
+            .iter()
+            .map(|a| if *a == ALONE { 99 } else { *a })
+            .collect();
         let aligned = a.iter().zip(b).filter(|(a, b)| a == b).count();
-        (longest_common_subsequence(a, b) as u32, aligned as u32)
+        (longest_common_subsequence(&a, b) as u32, aligned as u32)
     }
 
-    fn check<W: Word>(sequences: &[Vec<u32>], other: &[u32]) {
-        let lanes: Lanes<W, 4> = Lanes::new(4, sequences.iter().map(Vec::as_slice));
-        let found = lanes.compare(other);
-        for (lane, sequence) in sequences.iter().enumerate() {
-            let found = (found.common[lane], found.aligned[lane]);
-            assert_eq!(found, reference(sequence, other));
+    fn check<W: Word>(sequences: &[Vec<u32>], others: &[Vec<u32>]) {
+        let mut lanes: Lanes<W, 4> = Lanes::new(5, sequences.iter().map(Vec::as_slice));
+        let mut before: &[u32] = &[];
+        for other in others {
+            let same = before.iter().zip(other).take_while(|(a, b)| a == b);
+            let found = lanes.with(other, same.count());
+            for (lane, sequence) in sequences.iter().enumerate() {
+                let found = (found.common[lane], found.aligned[lane]);
+                assert_eq!(found, reference(sequence, other));
+            }
+            before = other;
         }
     }
 
     proptest! {
         #[test]
         fn bits_and_table_find_the_same_length(
+            shortest in prop::collection::vec(sequence(8), 0..=4),
             short in prop::collection::vec(sequence(16), 0..=4),
             middle in prop::collection::vec(sequence(32), 0..=4),
             long in prop::collection::vec(sequence(64), 0..=4),
             longest in sequence(150),
+            mut others in prop::collection::vec(sequence(6), 0..6),
             other in sequence(150),
         ) {
-            check::<u16>(&short, &other);
-            check::<u32>(&middle, &other);
-            check::<u64>(&long, &other);
-            let found = Long::new(4, &longest).compare(&other);
-            prop_assert_eq!((found.common[0], found.aligned[0]), reference(&longest, &other));
+            others.sort();
+            others.push(other);
+            check::<u8>(&shortest, &others);
+            check::<u16>(&short, &others);
+            check::<u32>(&middle, &others);
+            check::<u64>(&long, &others);
+            let mut lane = Long::new(5, &longest);
+            for other in &others {
+                let found = lane.with(other, 0);
+                prop_assert_eq!((found.common[0], found.aligned[0]), reference(&longest, other));
+            }
         }
     }
 }

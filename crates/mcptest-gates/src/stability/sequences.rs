@@ -130,7 +130,12 @@ impl StabilityAccumulator {
 
     /// The fingerprints of the arguments, in order.
     pub(super) fn arguments(&self, run: &RunFacts) -> &[Digest] {
-        self.arguments.get(run.arguments)
+        self.argument_list(run.arguments)
+    }
+
+    /// The list of fingerprints with this number.
+    pub(super) fn argument_list(&self, number: u32) -> &[Digest] {
+        self.arguments.get(number)
     }
 
     /// The tool with this number.

@@ -1,3 +1,4 @@
+use indexmap::IndexSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -426,16 +427,17 @@ proptest! {
 
 /// The comparison of all pairs of runs, one by one.
 fn compare_one_by_one(traces: &[Trace]) -> (f64, f64, bool, u64) {
+    let all = traces.iter().flat_map(|trace| &trace.tool_calls);
+    let all: IndexSet<&str> = all.map(ToolCall::name).collect();
+    let names = |trace: &Trace| -> Vec<u32> {
+        let calls = trace.tool_calls.iter();
+        let numbers = calls.filter_map(|call| all.get_index_of(call.name()));
+        numbers.map(|number| number as u32).collect()
+    };
     let (mut similarities, mut shares) = (Vec::new(), Vec::new());
     let (mut diverging, mut early) = (0, 0);
     for (at, a) in traces.iter().enumerate() {
         for b in &traces[at + 1..] {
-            let names = |trace: &Trace| -> Vec<u32> {
-                let calls = trace.tool_calls.iter();
-                calls
-                    .map(|call| call.name().bytes().map(u32::from).sum())
-                    .collect()
-            };
             let (x, y) = (names(a), names(b));
             let common = 2 * longest_common_subsequence(&x, &y);
             let lengths = x.len() + y.len();
@@ -470,28 +472,42 @@ proptest! {
     #[test]
     fn groups_and_lanes_give_the_comparison_of_all_pairs(
         runs in prop::collection::vec(
-            prop_oneof![
-                4 => prop::collection::vec((0..3_u8, 0..3_u8), 0..6),
-                1 => prop::collection::vec((0..3_u8, 0..3_u8), 14..40),
-                1 => prop::collection::vec((0..3_u8, 0..3_u8), 60..70),
-            ],
+            (
+                prop_oneof![
+                    4 => prop::collection::vec((0..4_u8, 0..3_u8), 0..6),
+                    2 => prop::collection::vec((0..4_u8, 0..3_u8), 7..20),
+                    1 => prop::collection::vec((0..4_u8, 0..3_u8), 14..40),
+                    1 => prop::collection::vec((0..4_u8, 0..3_u8), 60..70),
+                ],
+                1..3_usize,
+            ),
             0..40,
         ),
+        kind in 0..4_u8,
     ) {
-        let traces: Vec<Trace> = runs
-            .iter()
-            .map(|calls| Trace {
-                tool_calls: calls
-                    .iter()
-                    .map(|(name, args)| {
-                        let mut call = ToolCall::new(None, &char::from(b'a' + name).to_string());
-                        call.set_args(json!({ "n": args }));
-                        call
-                    })
-                    .collect(),
+        let mut traces: Vec<Trace> = Vec::new();
+        for (at, (calls, copies)) in runs.iter().enumerate() {
+            let call = |(name, args): &(u8, u8)| {
+                // A name that no other run has, and one that few have.
+                let name = match name {
+                    0 => format!("only in {at}"),
+                    1 if kind == 3 => format!("in two: {}", at / 2),
+                    name => char::from(b'a' + name).to_string(),
+                };
+                let mut call = ToolCall::new(None, &name);
+                call.set_args(match kind {
+                    0 => json!({}),
+                    1 => json!({ "n": at, "m": args }),
+                    _ => json!({ "n": args }),
+                });
+                call
+            };
+            let trace = Trace {
+                tool_calls: calls.iter().map(call).collect(),
                 ..Trace::default()
-            })
-            .collect();
+            };
+            traces.extend(vec![trace; *copies]);
+        }
         let found = compare_runs(&traces.iter().collect::<Vec<_>>());
         let found = (
             found.tool_sequence_similarity,

@@ -173,7 +173,7 @@ tests:
       mode: strict  # the same calls in the same order in 2 of 2 traces
       calls:
         - name: s.find
-          args: { subset: { \"q\": \"x y\" } }
+          args: { subset: { q: x y } }
 ";
     assert_eq!(inferred(&traces, 80).to_yaml(&reach), expected);
 }

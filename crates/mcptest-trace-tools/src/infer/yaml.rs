@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use mcptest_json::text::one_line;
-use serde_json::{Map, Value};
+use mcptest_yaml::write;
+use serde_json::Value;
 
 use super::{InferredSuite, InferredTest, Mode, Supported};
 
@@ -191,101 +192,12 @@ fn counted(traces: usize) -> String {
     format!("{traces} trace{}", if traces == 1 { "" } else { "s" })
 }
 
-/// A value in YAML's flow style, which is JSON with escapes for what YAML cannot print.
+/// A recorded value in flow style. A suite expands `${…}`, so a recorded one is escaped.
 fn flow(value: &Value) -> String {
-    match value {
-        Value::String(text) => string(text),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(flow).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(entries) => mapping(entries),
-        other => other.to_string(),
-    }
+    write::flow(&write::escape_all_references(value))
 }
 
-fn mapping(entries: &Map<String, Value>) -> String {
-    let entries: Vec<String> = entries
-        .iter()
-        .map(|(key, value)| format!("{}: {}", quoted(key), flow(value)))
-        .collect();
-    format!("{{ {} }}", entries.join(", "))
-}
-
-/// A string, quoted unless it is a plain word.
+/// A recorded string, quoted unless it is a plain word.
 fn string(text: &str) -> String {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
-    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    // Words that YAML 1.1 or 1.2 reads as something else than a string.
-    let reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    if starts && text.chars().all(is_word) && !reserved.contains(&text.to_lowercase().as_str()) {
-        return text.to_owned();
-    }
-    quoted(text)
-}
-
-/// A double-quoted string. A suite expands `${…}`, so a recorded one is escaped.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in escape_references(text).chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if is_unprintable(c) => {
-                let _ = match u32::from(c) {
-                    code @ 0..=0xff => write!(out, "\\x{code:02x}"),
-                    code @ 0..=0xffff => write!(out, "\\u{code:04x}"),
-                    code => write!(out, "\\U{code:08x}"),
-                };
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// Characters that YAML does not allow as they are, or that a reader cannot see.
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
-}
-
-/// Doubles the dollar signs before a brace.
-fn escape_references(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        let before = rest[..at].trim_end_matches('$');
-        let dollars = at - before.len() + 1;
-        out.push_str(before);
-        out.extend(std::iter::repeat_n('$', 2 * dollars));
-        out.push('{');
-        rest = &rest[at + 2..];
-    }
-    out.push_str(rest);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strings_are_quoted_where_yaml_would_read_something_else() {
-        for (text, expected) in [
-            ("weather.get", "weather.get"),
-            ("true", "\"true\""),
-            ("12", "\"12\""),
-            ("a: b", "\"a: b\""),
-            ("", "\"\""),
-            ("${HOME} $${x} $5", "\"$${HOME} $$$${x} $5\""),
-            ("a\u{1}\u{202e}\u{1f600}", "\"a\\x01\\u202e\u{1f600}\""),
-        ] {
-            assert_eq!(string(text), expected);
-        }
-    }
+    write::string(&write::escape_references(text))
 }

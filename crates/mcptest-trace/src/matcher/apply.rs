@@ -8,6 +8,8 @@ use super::{Comparison, JsonSchema, Matcher, Rule, TypeName};
 use mcptest_json as json;
 use mcptest_json::text::shorten;
 
+use crate::trace::Node;
+
 /// Why a value does not match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mismatch {
@@ -38,9 +40,35 @@ impl Matcher {
     fn holds(&self, actual: &Value) -> bool {
         self.check(Some(actual)).is_ok()
     }
+
+    /// Returns true if the matcher holds for the value at a place. The value is built only if a
+    /// rule needs it.
+    pub(crate) fn holds_at(&self, place: &Node<'_>) -> bool {
+        let mut value = None;
+        self.rules.iter().all(|rule| {
+            rule.holds_at(place).unwrap_or_else(|| {
+                let value = value.get_or_insert_with(|| place.to_value());
+                rule.check(Some(value)).is_ok()
+            })
+        })
+    }
 }
 
 impl Rule {
+    /// Decides without building a value, where that is possible.
+    fn holds_at(&self, place: &Node<'_>) -> Option<bool> {
+        match self {
+            Self::Exists(wanted) => Some(*wanted),
+            Self::Exact(Value::String(wanted)) => Some(place.as_str()? == wanted),
+            Self::Contains {
+                wanted: Value::String(wanted),
+                ignore_case: false,
+            } => Some(place.as_str()?.contains(wanted.as_str())),
+            Self::Regex(regex) => Some(regex.is_match(place.as_str()?)),
+            _ => None,
+        }
+    }
+
     pub(super) fn check(&self, actual: Option<&Value>) -> Result<(), Mismatch> {
         if let Self::Exists(wanted) = self {
             return match (wanted, actual) {

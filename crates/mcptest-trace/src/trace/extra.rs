@@ -13,20 +13,30 @@ const FEW: usize = 16;
 
 /// The other keys of a recorded object, in order. A key that is there twice has its last value at
 /// its first place, as in [`serde_json::Map`].
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Extra<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
+///
+/// Most objects have none, which takes one word.
+#[derive(Clone, Default)]
+pub struct Extra<'a>(Option<Box<Entries<'a>>>);
+
+/// Keys and values. There is at least one.
+type Entries<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;
 
 impl<'a> Extra<'a> {
+    fn entries(&self) -> &[(Cow<'a, str>, Raw<'a>)] {
+        self.0.as_ref().map_or(&[], |entries| entries.as_slice())
+    }
+
     /// Returns true if there is no key.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.entries().len()
     }
 
     /// The value of a key.
@@ -38,33 +48,39 @@ impl<'a> Extra<'a> {
     /// The value of a key, not parsed.
     #[must_use]
     pub fn raw(&self, key: &str) -> Option<&Raw<'a>> {
-        let entry = self.0.iter().find(|(name, _)| name == key);
+        let entry = self.entries().iter().find(|(name, _)| name == key);
         entry.map(|(_, raw)| raw)
     }
 
     /// Sets a key: in its place where it is there, else at the end.
     pub fn insert(&mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Value>) {
         let (key, value) = (key.into(), Raw::from(value.into()));
-        match self.0.iter_mut().find(|(name, _)| *name == key) {
+        let entries = self.0.get_or_insert_default();
+        match entries.iter_mut().find(|(name, _)| *name == key) {
             Some((_, raw)) => *raw = value,
-            None => self.0.push((key, value)),
+            None => entries.push((key, value)),
         }
     }
 
     /// Removes a key and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
-        let at = self.0.iter().position(|(name, _)| name == key)?;
-        Some(self.0.remove(at).1.into_value())
+        let entries = self.0.as_mut()?;
+        let at = entries.iter().position(|(name, _)| name == key)?;
+        let (_, raw) = entries.remove(at);
+        if entries.is_empty() {
+            self.0 = None;
+        }
+        Some(raw.into_value())
     }
 
     /// The keys with their values, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Raw<'a>)> {
-        self.0.iter().map(|(key, raw)| (key.as_ref(), raw))
+        self.entries().iter().map(|(key, raw)| (key.as_ref(), raw))
     }
 
     /// The values, in order.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
-        self.0.iter().map(|(_, raw)| raw.value())
+        self.entries().iter().map(|(_, raw)| raw.value())
     }
 
     /// The whole as an object.
@@ -80,20 +96,28 @@ impl<'a> Extra<'a> {
     pub fn into_owned(self) -> Extra<'static> {
         let owned =
             |(key, raw): (Cow<'a, str>, Raw<'a>)| (Cow::Owned(key.into_owned()), raw.into_owned());
-        Extra(self.0.into_iter().map(owned).collect())
+        let entries = self
+            .0
+            .map(|entries| entries.into_iter().map(owned).collect());
+        Extra(entries.map(Box::new))
     }
 
     /// Takes entries as they were read: a key may be among them twice.
+    #[inline]
     pub(super) fn from_entries(entries: Vec<(Cow<'a, str>, Raw<'a>)>) -> Self {
-        if entries.is_empty() {
-            return Self(entries);
+        match entries.is_empty() {
+            true => Self(None),
+            false => Self(Some(Box::new(Self::without_repeats(entries)))),
         }
+    }
+
+    fn without_repeats(entries: Entries<'a>) -> Entries<'a> {
         let repeated = |entries: &[(Cow<'a, str>, Raw<'a>)]| {
             let before = |at: usize| entries[..at].iter().any(|(key, _)| *key == entries[at].0);
             (1..entries.len()).any(before)
         };
         if entries.len() <= FEW && !repeated(&entries) {
-            return Self(entries);
+            return entries;
         }
         let mut places: HashMap<Cow<'a, str>, usize> = HashMap::new();
         let mut kept: Vec<(Cow<'a, str>, Raw<'a>)> = Vec::new();
@@ -106,7 +130,19 @@ impl<'a> Extra<'a> {
                 }
             }
         }
-        Self(kept)
+        kept
+    }
+}
+
+impl std::fmt::Debug for Extra<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for Extra<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries() == other.entries()
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod extra;
 mod foreign;
+mod json_text;
 mod names;
 mod observable;
 mod pairing;
@@ -118,6 +119,7 @@ impl<'a> ToolCallView<'a> {
 
     /// The tool's name; empty for a malformed call.
     #[must_use]
+    #[inline]
     pub fn name(&self) -> &str {
         self.raw_name.as_str()
     }
@@ -158,6 +160,7 @@ impl<'a> ToolCallView<'a> {
 
     /// Returns true if a tool name written in a suite means this call.
     #[must_use]
+    #[inline]
     pub fn is(&self, written: &str, servers: &KnownServers) -> bool {
         tool_id::matches(written, self.server.as_deref(), self.name(), servers)
     }

@@ -22,6 +22,7 @@ pub enum ToolName<'a> {
 impl ToolName<'_> {
     /// The name; empty for a malformed one.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Text(name) => name,
@@ -95,7 +96,8 @@ impl<'a> TraceView<'a> {
             let ToolName::Text(name) = &call.raw_name else {
                 continue;
             };
-            if !name.contains("__") {
+            // Names are short: this is faster than a search that prepares itself.
+            if !name.as_bytes().windows(2).any(|pair| pair == b"__") {
                 continue;
             }
             let split = match call.server.as_deref() {

@@ -2,20 +2,30 @@
 
 use std::borrow::Cow;
 
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::server_messages;
+
 use super::{
     ConversationView, Extra, Raw, TokensView, ToolCallView, ToolResultView, TraceView, TurnView,
+    json_text,
 };
 
 /// The roots of an [`Observable`], for checking targets at load time.
-pub const OBSERVABLE_ROOTS: [&str; 7] = [
+pub const OBSERVABLE_ROOTS: [&str; 13] = [
     "tool_calls",
     "tool_names",
     "tool_results",
     "final_response",
     "conversation",
+    "client",
+    "logs",
+    "progress",
+    "notifications",
+    "updates",
+    "list_changed",
     "workspace",
     "trace",
 ];
@@ -23,8 +33,9 @@ pub const OBSERVABLE_ROOTS: [&str; 7] = [
 /// The values that assertions on a run can select.
 ///
 /// Roots: `tool_calls`, `tool_names`, `tool_results` (one per call, in call order; `null` for a
-/// call without a result), `final_response`, `conversation`, `workspace` (the files that an agent
-/// under test left, by path: `workspace.files["report.md"]`), and `trace` for keys that this
+/// call without a result), `final_response`, `conversation`, what servers sent by themselves
+/// ([`server_messages`]), `workspace` (the files that an agent under test left, by path:
+/// `workspace.files["report.md"]`), and `trace` for keys that this
 /// version gives no meaning (a benchmark's `reward`, say). What is unknown is absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Observable<'t>(&'t TraceView<'t>);
@@ -50,7 +61,10 @@ impl<'t> Observable<'t> {
             "conversation" => Node::Conversation(&trace.conversation),
             "workspace" => Node::Value(trace.extra.get("workspace")?),
             "trace" => Node::Extra(&trace.extra),
-            _ => return None,
+            other => {
+                let messages = trace.extra.get(server_messages::KEY)?.as_array()?;
+                Node::Built(server_messages::view(messages, other)?)
+            }
         })
     }
 }
@@ -62,6 +76,10 @@ pub enum Node<'n> {
     Root(&'n TraceView<'n>),
     /// A JSON value.
     Value(&'n Value),
+    /// The text of a JSON value that was checked and is not parsed. It has no escapes.
+    Json(&'n str),
+    /// A JSON value that was built from others.
+    Built(Value),
     /// A string.
     Text(Cow<'n, str>),
     /// A number.
@@ -112,14 +130,33 @@ impl<'n> From<Observable<'n>> for Node<'n> {
 
 impl<'n> From<&'n Raw<'_>> for Node<'n> {
     fn from(raw: &'n Raw<'_>) -> Self {
-        match raw.plain_str() {
-            Some(text) => Self::Text(Cow::Borrowed(text)),
-            None => Self::Value(raw.value()),
+        match (raw.built(), raw.json()) {
+            (None, Some(text)) if memchr::memchr(b'\\', text.as_bytes()).is_none() => {
+                Self::of_text(text)
+            }
+            _ => Self::Value(raw.value()),
         }
     }
 }
 
 impl<'n> Node<'n> {
+    /// The value with this text, which was checked and has no escapes.
+    fn of_text(text: &'n str) -> Self {
+        match json_text::as_str(text) {
+            Some(text) => Self::Text(Cow::Borrowed(text)),
+            None => Self::Json(text),
+        }
+    }
+
+    /// The value as a string, if it is one.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Value(value) => value.as_str(),
+            _ => None,
+        }
+    }
+
     /// The value of a key.
     #[must_use]
     pub fn child(&self, key: &str) -> Option<Self> {
@@ -131,12 +168,18 @@ impl<'n> Node<'n> {
         let extra = |extra: &'n Extra<'n>| extra.raw(key).map(Self::from);
         match self {
             Self::Root(trace) => Observable(trace).child(key),
+            Self::Built(value) => value.get(key).cloned().map(Self::Built),
             Self::Value(value) => {
                 let map = value.as_object()?;
                 let found = map.get(key);
                 // As MCP spells it; here, a result always has the other spelling.
                 let other = || map.get("is_error").filter(|_| key == "isError");
                 found.or_else(other).map(Self::Value)
+            }
+            Self::Json(text) => {
+                let found = json_text::child(text, key);
+                let other = || json_text::child(text, "is_error").filter(|_| key == "isError");
+                found.or_else(other).map(Self::of_text)
             }
             Self::Call(call) => match key {
                 "id" => raw(&call.id),
@@ -186,6 +229,8 @@ impl<'n> Node<'n> {
     pub fn list_length(&self) -> Option<usize> {
         match self {
             Self::Value(Value::Array(items)) => Some(items.len()),
+            Self::Json(text) => json_text::items(text).map(Iterator::count),
+            Self::Built(Value::Array(items)) => Some(items.len()),
             Self::Calls(calls) | Self::Names(calls) => Some(calls.len()),
             Self::Results(results) => Some(results.len()),
             Self::Turns(turns) => Some(turns.len()),
@@ -198,6 +243,8 @@ impl<'n> Node<'n> {
     pub fn item(&self, place: usize) -> Option<Self> {
         match self {
             Self::Value(Value::Array(items)) => items.get(place).map(Self::Value),
+            Self::Json(text) => json_text::items(text)?.nth(place).map(Self::of_text),
+            Self::Built(Value::Array(items)) => items.get(place).cloned().map(Self::Built),
             Self::Calls(calls) => calls.get(place).map(Self::Call),
             Self::Names(calls) => {
                 let name = calls.get(place)?.name();
@@ -216,10 +263,23 @@ impl<'n> Node<'n> {
     #[must_use]
     pub fn each(&self) -> Option<Vec<Self>> {
         if let Some(length) = self.list_length() {
+            if let Self::Json(text) = self {
+                return Some(json_text::items(text)?.map(Self::of_text).collect());
+            }
             return Some((0..length).filter_map(|place| self.item(place)).collect());
         }
         match self {
+            Self::Json(text) => {
+                let mut map: IndexMap<&str, Self> = IndexMap::new();
+                for (key, text) in json_text::entries(text)? {
+                    map.insert(key, Self::of_text(text));
+                }
+                Some(map.into_values().collect())
+            }
             Self::Value(Value::Object(map)) => Some(map.values().map(Self::Value).collect()),
+            Self::Built(Value::Object(map)) => {
+                Some(map.values().cloned().map(Self::Built).collect())
+            }
             Self::Root(_) => {
                 let children = OBSERVABLE_ROOTS.iter().filter_map(|root| self.child(root));
                 Some(children.collect())
@@ -243,6 +303,8 @@ impl<'n> Node<'n> {
         match self {
             Self::Text(_) | Self::Number(_) | Self::Flag(_) | Self::Null => true,
             Self::Value(value) => !value.is_object() && !value.is_array(),
+            Self::Json(text) => !text.starts_with(['{', '[']),
+            Self::Built(value) => !value.is_object() && !value.is_array(),
             _ => false,
         }
     }
@@ -251,9 +313,12 @@ impl<'n> Node<'n> {
     #[must_use]
     pub fn present_keys(&self) -> Vec<String> {
         match self {
-            Self::Value(value) => {
-                let map = value.as_object().into_iter().flatten();
-                map.map(|(key, _)| key.clone()).collect()
+            Self::Value(value) => keys_of(value),
+            Self::Built(value) => keys_of(value),
+            Self::Json(text) => {
+                let keys = json_text::entries(text).into_iter().flatten();
+                let keys: IndexSet<&str> = keys.map(|(key, _)| key).collect();
+                keys.into_iter().map(str::to_owned).collect()
             }
             Self::Root(trace) => match Observable(trace).to_value() {
                 Value::Object(map) => map.into_iter().map(|(key, _)| key).collect(),
@@ -289,6 +354,9 @@ impl<'n> Node<'n> {
     pub fn to_value(&self) -> Value {
         match self {
             Self::Value(value) => (*value).clone(),
+            // The reader rejects text that does not parse.
+            Self::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+            Self::Built(value) => value.clone(),
             Self::Text(text) => text.as_ref().into(),
             Self::Number(number) => (*number).into(),
             Self::Flag(flag) => (*flag).into(),
@@ -317,6 +385,11 @@ impl<'n> Node<'n> {
             super::ToolName::Malformed(value) => Self::Value(value),
         }
     }
+}
+
+fn keys_of(value: &Value) -> Vec<String> {
+    let map = value.as_object().into_iter().flatten();
+    map.map(|(key, _)| key.clone()).collect()
 }
 
 /// Parts of a trace always have a JSON value.

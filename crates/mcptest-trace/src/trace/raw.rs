@@ -7,9 +7,6 @@ use std::sync::OnceLock;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A raw value nests at most this deep; the quick reader rejects a deeper one.
-pub(super) const MAX_DEPTH: usize = 100;
-
 /// One JSON value of a trace: a slice of the text that it was read from, or a built value.
 ///
 /// The slice is parsed on the first call of [`Raw::value`], and then kept beside it.
@@ -83,6 +80,11 @@ impl<'a> Raw<'a> {
     /// The JSON text, if the value was read from one.
     pub(super) fn json(&self) -> Option<&str> {
         (!self.text.is_empty()).then_some(self.text.as_ref())
+    }
+
+    /// The value, if it was read before or built.
+    pub(super) fn built(&self) -> Option<&Value> {
+        self.value.get().map(AsRef::as_ref)
     }
 
     /// Returns true if the value is an object.

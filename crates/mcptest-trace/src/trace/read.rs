@@ -121,20 +121,31 @@ impl Views<'_> {
     }
 }
 
-impl<'a> Iterator for Views<'a> {
-    type Item = Result<TraceView<'a>, TraceSyntaxError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl<'a> Views<'a> {
+    /// Reads the next trace into its place. A trace is large, so it is not moved.
+    pub fn next_into(&mut self, trace: &mut TraceView<'a>) -> Option<Result<(), TraceSyntaxError>> {
         let rest = self.text.get(self.offset..)?;
-        if let Some((trace, end)) = quick::read(rest) {
+        *trace = TraceView::default();
+        if let Some(end) = quick::read_into(rest, trace) {
             self.offset += end;
-            return Some(Ok(trace));
+            return Some(Ok(()));
         }
+        self.read_thoroughly(rest, trace)
+    }
+
+    #[cold]
+    fn read_thoroughly(
+        &mut self,
+        rest: &'a str,
+        place: &mut TraceView<'a>,
+    ) -> Option<Result<(), TraceSyntaxError>> {
+        *place = TraceView::default();
         let mut thorough = serde_json::Deserializer::from_str(rest).into_iter::<Trace>();
         match thorough.next()? {
             Ok(trace) => {
                 self.offset += thorough.byte_offset();
-                Some(Ok(trace))
+                *place = trace;
+                Some(Ok(()))
             }
             Err(error) => {
                 let error = moved(error.into(), &self.text[..self.offset]);
@@ -142,6 +153,16 @@ impl<'a> Iterator for Views<'a> {
                 Some(Err(error))
             }
         }
+    }
+}
+
+impl<'a> Iterator for Views<'a> {
+    type Item = Result<TraceView<'a>, TraceSyntaxError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut trace = TraceView::default();
+        let read = self.next_into(&mut trace)?;
+        Some(read.map(|()| trace))
     }
 }
 
@@ -162,8 +183,9 @@ impl<'a> TraceView<'a> {
     /// # Errors
     /// The first place that is wrong.
     pub fn parse(text: &'a str) -> Result<Self, TraceSyntaxError> {
-        match quick::read(text) {
-            Some((trace, end)) if is_blank(&text.as_bytes()[end..]) => Ok(trace),
+        let mut trace = Self::default();
+        match quick::read_into(text, &mut trace) {
+            Some(end) if is_blank(&text.as_bytes()[end..]) => Ok(trace),
             _ => Ok(serde_json::from_str::<Trace>(text)?),
         }
     }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 #[cfg(test)]
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{ConversationView, TokensView, ToolCallView, ToolResultView, TraceView, TurnView};
 use crate::catalog::Tool;
@@ -18,7 +18,7 @@ use crate::verdict::RunError;
 /// The observable behaviour of an agent in one run.
 #[derive(Default, JsonSchema)]
 #[cfg_attr(test, derive(Debug, PartialEq, Serialize, Deserialize))]
-#[schemars(rename = "Trace")]
+#[schemars(rename = "Trace", transform = add_attacks, transform = add_messages)]
 #[cfg_attr(not(test), expect(dead_code, reason = "describes the written form"))]
 pub(super) struct WrittenTrace {
     /// The test it belongs to.
@@ -67,6 +67,67 @@ pub(super) struct WrittenTrace {
     pub(super) extra: Map<String, Value>,
 }
 
+/// Adds the key of attacks, which the reader keeps among the others.
+fn add_attacks(schema: &mut Schema) {
+    add_properties(
+        schema,
+        json!({"attacks": {
+            "description": "The attacks of the run. An empty list is a run without any; a trace without the key knows nothing of attacks.",
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {
+                    "name": {"type": "string", "description": "The attack's name."},
+                    "place": {
+                        "type": "string",
+                        "description": "The place of its text.",
+                        "enum": ["result", "error", "description", "parameter", "tool", "resource", "prompt", "instructions"],
+                    },
+                    "payload": {"type": "string", "description": "The name of the bundled wording."},
+                    "carrier": {
+                        "type": "string",
+                        "description": "The way in which the text was written.",
+                        "enum": ["plain", "comment", "tags", "gap", "base64", "markdown"],
+                    },
+                    "canary": {"type": "string", "description": "The string that marks the attacker in this run."},
+                    "target": {"type": "object", "description": "The texts or calls that it strikes."},
+                    "text": {"type": "string", "description": "The text, as it was written."},
+                    "offered_after_calls": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "For texts that no result carries: the number of calls before the model was first offered the text. Absent if it never was.",
+                    },
+                },
+            },
+        }}),
+    );
+}
+
+/// Adds the keys that attacks leave on results.
+fn add_attack_marks(schema: &mut Schema) {
+    add_properties(
+        schema,
+        json!({
+            "attack": {
+                "description": "The attack whose text the result carried, or several.",
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            },
+            "contained": {
+                "description": "True for an answer of mcptest to a call that met a step of an attacker's goal: it was not sent to the server.",
+                "type": "boolean",
+            },
+        }),
+    );
+}
+
+fn add_properties(schema: &mut Schema, more: Value) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let (Some(properties), Value::Object(more)) = (properties, more) {
+        properties.extend(more);
+    }
+}
+
 /// One tool call.
 #[derive(Default, JsonSchema)]
 #[cfg_attr(test, derive(Debug, PartialEq, Serialize, Deserialize))]
@@ -104,7 +165,7 @@ pub(super) struct WrittenToolCall {
 /// The result of a call.
 #[derive(Default, JsonSchema)]
 #[cfg_attr(test, derive(Debug, PartialEq, Serialize, Deserialize))]
-#[schemars(rename = "ToolResult")]
+#[schemars(rename = "ToolResult", transform = add_attack_marks)]
 #[cfg_attr(not(test), expect(dead_code, reason = "describes the written form"))]
 pub(super) struct WrittenToolResult {
     /// The call it answers; without it, the call at the same position.
@@ -193,6 +254,80 @@ where
 #[cfg(test)]
 fn keep_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
+}
+
+/// Describes the keys about messages of servers, which are kept like unknown ones.
+fn add_messages(schema: &mut Schema) {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let message = json!({
+        "type": "object",
+        "properties": {
+            "server": text("The server."),
+            "method": text("The method."),
+            "params": {"description": "The parameters, as sent."},
+            "answer": {"description": "For a request: the client's answer."},
+            "error": {"description": "For a request: the client's error."},
+        },
+        "required": ["server", "method"],
+    });
+    let request = json!({
+        "type": "object",
+        "properties": {
+            "server": text("The server."),
+            "method": text("The method."),
+            "params": {"description": "The parameters."},
+            "result": {"description": "The result, as assertions see it."},
+            "error": {"description": "The protocol error."},
+        },
+        "required": ["server", "method"],
+    });
+    let keys = [
+        (
+            "server_messages",
+            json!({
+                "type": "array", "items": message,
+                "description": "What servers sent by themselves, in order: requests to the client \
+                                with its answers, log messages, progress, changes. Without it, nobody \
+                                listened.",
+            }),
+        ),
+        (
+            "server_messages_omitted",
+            json!({
+                "type": "object", "additionalProperties": {"type": "integer"},
+                "description": "The number of such messages by kind that are not kept.",
+            }),
+        ),
+        (
+            "requests",
+            json!({
+                "type": "array", "items": request,
+                "description": "Requests of a direct test that are not tool calls: of resources, \
+                                prompts and lists.",
+            }),
+        ),
+        (
+            "task",
+            json!({
+                "type": ["object", "null"],
+                "description": "The task of a direct call, as the server described it last, with \
+                                its `statuses`.",
+            }),
+        ),
+        (
+            "cancellation",
+            json!({
+                "type": "object",
+                "description": "The cancellation of a direct call: `sent`, `responsive`, and \
+                                `answered` or, for a task, `error`.",
+            }),
+        ),
+    ];
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for (key, described) in keys {
+            properties.insert(key.to_owned(), described);
+        }
+    }
 }
 
 macro_rules! schema_of {

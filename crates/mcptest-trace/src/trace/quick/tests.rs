@@ -12,6 +12,13 @@ const TRACE: &str = r#" {"test": "t", "model": null, "run": 3, "tool_calls": [
     "final_response": "caf\u00e9", "catalog": [{"name": "get", "description": "Gets"}],
     "distractors": ["s.get"], "judgements": [], "error": null, "extra": false, "other": [true, null]}"#;
 
+/// The trace at the beginning of a string and its end, read quickly.
+fn read(text: &str) -> Option<(TraceView<'_>, usize)> {
+    let mut trace = TraceView::default();
+    let end = read_into(text, &mut trace)?;
+    Some((trace, end))
+}
+
 /// The trace at the beginning of a string and its end, read with serde.
 fn thorough(text: &str) -> Option<(Trace, usize)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Trace>();

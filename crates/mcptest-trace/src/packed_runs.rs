@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
+use mcptest_numbers::varint;
 
 /// A segment of this size is compressed. In tests it is small.
 const SEGMENT: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
 /// The size of the rows that are put in order at a time, if they are out of order.
 const BATCH: usize = SEGMENT * 64;
 
-/// Rows of bytes without a line feed, in the order of the runs' indexes. Rows of one run keep their
-/// order.
+/// Rows of bytes, in the order of the runs' indexes. Rows of one run keep their order.
 ///
 /// They are kept in segments that are compressed when they are full, so a short row takes one to
 /// three bytes.
@@ -21,8 +21,8 @@ pub struct PackedRuns {
     rows: u64,
 }
 
-/// Rows that follow each other. Each is the distance from the index before it, its bytes, and a
-/// line feed.
+/// Rows that follow each other. Each is the distance from the index before it, its size, and its
+/// bytes.
 #[derive(Debug, Clone, Default)]
 struct Segment {
     first: u64,
@@ -34,25 +34,21 @@ struct Segment {
 }
 
 impl Segment {
-    fn begin_row(&mut self, index: u64) {
+    fn push(&mut self, index: u64, row: &[u8]) {
         if self.bytes.is_empty() {
             self.first = index;
             self.last = index;
         }
         self.unsorted |= index < self.last;
-        write_distance(self.last, index, &mut self.bytes);
+        varint::write_distance(self.last, index, &mut self.bytes);
         self.last = index;
-    }
-
-    fn push(&mut self, index: u64, text: &[u8]) {
-        self.begin_row(index);
-        self.bytes.extend_from_slice(text);
-        self.bytes.push(b'\n');
+        varint::write(row.len() as u64, &mut self.bytes);
+        self.bytes.extend_from_slice(row);
     }
 
     /// Adds the rows of another segment that is not packed.
     fn append(&mut self, other: &Self) {
-        other.for_each(&mut |index, text| self.push(index, text));
+        other.for_each(&mut |index, row| self.push(index, row));
     }
 
     fn pack(&mut self) {
@@ -61,47 +57,32 @@ impl Segment {
         self.packed = true;
     }
 
-    fn for_each(&self, row: &mut dyn FnMut(u64, &[u8])) {
-        let bytes = if self.packed {
+    fn unpacked(&self) -> Cow<'_, [u8]> {
+        if self.packed {
             // The bytes are those that `pack` wrote.
             Cow::Owned(decompress_size_prepended(&self.bytes).unwrap_or_default())
         } else {
             Cow::Borrowed(self.bytes.as_slice())
-        };
+        }
+    }
+
+    fn for_each(&self, row: &mut dyn FnMut(u64, &[u8])) {
+        let bytes = self.unpacked();
         let (mut rest, mut index) = (bytes.as_ref(), self.first);
-        while let Some(next) = read_distance(index, &mut rest) {
+        while let Some((next, bytes)) = next_row(index, &mut rest) {
             index = next;
-            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            row(index, &rest[..end]);
-            rest = rest.get(end + 1..).unwrap_or_default();
+            row(index, bytes);
         }
     }
 }
 
-/// Writes a signed distance, seven bits at a time, the lowest first.
-fn write_distance(from: u64, to: u64, out: &mut Vec<u8>) {
-    let distance = to.wrapping_sub(from).cast_signed();
-    let mut zigzag = ((distance << 1) ^ (distance >> 63)).cast_unsigned();
-    while zigzag >= 0x80 {
-        out.push((zigzag & 0x7f) as u8 | 0x80);
-        zigzag >>= 7;
-    }
-    out.push(zigzag as u8);
-}
-
-fn read_distance(from: u64, bytes: &mut &[u8]) -> Option<u64> {
-    let (mut zigzag, mut shift) = (0_u64, 0_u32);
-    loop {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        zigzag |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        shift += 7;
-        if byte & 0x80 == 0 {
-            break;
-        }
-    }
-    let distance = (zigzag >> 1) ^ (zigzag & 1).wrapping_neg();
-    Some(from.wrapping_add(distance))
+/// Takes a row from the beginning of some bytes. `before` is the index of the row before it.
+fn next_row<'a>(before: u64, bytes: &mut &'a [u8]) -> Option<(u64, &'a [u8])> {
+    let index = varint::read_distance(before, bytes)?;
+    let size = usize::try_from(varint::read(bytes)?).ok()?;
+    let (row, rest) = bytes.split_at_checked(size)?;
+    *bytes = rest;
+    Some((index, row))
 }
 
 impl PackedRuns {
@@ -117,6 +98,16 @@ impl PackedRuns {
         self.rows == 0
     }
 
+    /// The memory that the rows take, in bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let bytes: usize = self
+            .segments()
+            .map(|segment| segment.bytes.capacity())
+            .sum();
+        bytes + self.full.capacity() * size_of::<Segment>()
+    }
+
     /// The index of the row that was added last, unless rows were merged.
     #[must_use]
     pub fn last_index(&self) -> Option<u64> {
@@ -128,12 +119,10 @@ impl PackedRuns {
         last.map(|segment| segment.last)
     }
 
-    /// Adds a row, which `write` appends. It must not have a line feed.
-    pub fn push(&mut self, index: u64, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds a row.
+    pub fn push(&mut self, index: u64, row: &[u8]) {
         self.rows += 1;
-        self.open.begin_row(index);
-        write(&mut self.open.bytes);
-        self.open.bytes.push(b'\n');
+        self.open.push(index, row);
         self.seal_if_full();
     }
 
@@ -170,7 +159,7 @@ impl PackedRuns {
     pub fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
         for segment in self.full.iter_mut().chain([&mut self.open]) {
             let mut renumbered = Segment::default();
-            segment.for_each(&mut |index, text| renumbered.push(number(index), text));
+            segment.for_each(&mut |index, row| renumbered.push(number(index), row));
             if segment.packed {
                 renumbered.pack();
             }
@@ -182,12 +171,25 @@ impl PackedRuns {
         self.full.iter().chain([&self.open])
     }
 
-    fn is_sorted(&self) -> bool {
+    /// Returns true if the rows were added in the order of their indexes.
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
         let filled = || self.segments().filter(|segment| !segment.bytes.is_empty());
         filled().all(|segment| !segment.unsorted)
             && filled()
                 .zip(filled().skip(1))
                 .all(|(one, next)| one.last <= next.first)
+    }
+
+    /// The rows one by one, in the order in which they were added.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor {
+            segments: self.full.iter().chain(std::slice::from_ref(&self.open)),
+            bytes: Cow::Borrowed(&[]),
+            at: 0,
+            index: 0,
+        }
     }
 
     /// Calls a function with the index and the bytes of each row, in order.
@@ -198,7 +200,7 @@ impl PackedRuns {
         }
         let mut sizes: Vec<(u64, usize)> = Vec::new();
         for segment in self.segments() {
-            segment.for_each(&mut |index, text| sizes.push((index, text.len())));
+            segment.for_each(&mut |index, row| sizes.push((index, row.len())));
         }
         sizes.sort_unstable();
         let mut sizes = sizes.into_iter().peekable();
@@ -211,15 +213,47 @@ impl PackedRuns {
             }
             let mut batch: Vec<(u64, Vec<u8>)> = Vec::new();
             for segment in self.segments() {
-                segment.for_each(&mut |index, text| {
+                segment.for_each(&mut |index, row| {
                     if (first..=last).contains(&index) {
-                        batch.push((index, text.to_vec()));
+                        batch.push((index, row.to_vec()));
                     }
                 });
             }
             batch.sort_by_key(|(index, _)| *index);
-            batch.iter().for_each(|(index, text)| row(*index, text));
+            batch.iter().for_each(|(index, bytes)| row(*index, bytes));
         }
+    }
+}
+
+/// A position in rows, which moves forward.
+#[derive(Debug)]
+pub struct Cursor<'a> {
+    segments: std::iter::Chain<std::slice::Iter<'a, Segment>, std::slice::Iter<'a, Segment>>,
+    /// The rows of a segment, and the place of the next one.
+    bytes: Cow<'a, [u8]>,
+    at: usize,
+    /// The index of the row before it.
+    index: u64,
+}
+
+impl Cursor<'_> {
+    /// The index and the bytes of the next row.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the bytes borrow from the cursor"
+    )]
+    pub fn next(&mut self) -> Option<(u64, &[u8])> {
+        while self.at == self.bytes.len() {
+            let segment = self.segments.next()?;
+            self.bytes = segment.unpacked();
+            self.at = 0;
+            self.index = segment.first;
+        }
+        let mut rest = &self.bytes[self.at..];
+        let (index, row) = next_row(self.index, &mut rest)?;
+        self.index = index;
+        self.at = self.bytes.len() - rest.len();
+        Some((index, row))
     }
 }
 
@@ -239,7 +273,7 @@ mod tests {
             let row = vec![b'x'; BATCH / 20];
             let mut tables: Vec<PackedRuns> = vec![PackedRuns::default(); parts];
             for (at, index) in indexes.iter().enumerate() {
-                tables[at % parts].push(*index, |out| out.extend_from_slice(&row));
+                tables[at % parts].push(*index, &row);
             }
             let mut all = PackedRuns::default();
             tables.into_iter().for_each(|table| all.merge(table));
@@ -249,9 +283,18 @@ mod tests {
                 assert_eq!(text, row);
                 found.push(index);
             });
+            let (mut cursor, mut read) = (all.cursor(), Vec::new());
+            while let Some((index, text)) = cursor.next() {
+                prop_assert_eq!(text, &row);
+                read.push(index);
+            }
+            let is_sorted = read.is_sorted();
+            prop_assert_eq!(all.is_sorted(), is_sorted);
+            read.sort_unstable();
             let mut sorted = indexes;
             sorted.sort_unstable();
-            prop_assert_eq!(found, sorted);
+            prop_assert_eq!(found, sorted.as_slice());
+            prop_assert_eq!(read, sorted);
         }
     }
 }
