@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::cli::AttackArgs;
 use crate::failure::Failure;
 use crate::files;
+use crate::secrets;
 
 /// A file with attacks, as a suite has them.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,36 +21,51 @@ struct AttacksFile {
     attacks: Vec<WrittenAttack>,
 }
 
-/// The attacks of a session, if any are asked for.
+/// A session that attacks are for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionOf<'a> {
+    /// The test that canaries belong to.
+    pub test: Option<&'a str>,
+    /// The number of the run, from 1.
+    pub run: Option<u32>,
+    /// The name of the server.
+    pub server: Option<&'a str>,
+}
+
+/// The attacks of a session: those of the file and these, or the ones that `--attack` names.
+/// Nothing if there are none.
 pub(crate) fn of_session(
     args: &AttackArgs,
-    test: Option<&str>,
-    run: Option<u32>,
-    server: Option<&str>,
+    own: &[Attack],
+    session: SessionOf<'_>,
 ) -> Result<Option<AttackRun>, Failure> {
-    let Some(path) = &args.attacks else {
-        return Ok(None);
-    };
-    let mut attacks = read(path)?;
-    if let Some(unknown) = args
-        .attack
-        .iter()
-        .find(|name| !attacks.iter().any(|attack| attack.name() == name.as_str()))
-    {
-        let names: Vec<&str> = attacks.iter().map(Attack::name).collect();
+    let mut attacks = own.to_vec();
+    if let Some(path) = &args.attacks {
+        attacks.extend(read(path)?);
+    }
+    let names: Vec<&str> = attacks.iter().map(Attack::name).collect();
+    let has = |name: &String| names.contains(&name.as_str());
+    if let Some(unknown) = args.attack.iter().find(|name| !has(name)) {
+        let known = match names.is_empty() {
+            true => "give a file with --attacks".to_owned(),
+            false => format!("there are {}", names.join(", ")),
+        };
         return Err(Failure::Message(format!(
-            "`{}` has no attack `{unknown}`; it has {}",
-            path.display(),
-            names.join(", ")
+            "unknown attack `{unknown}`; {known}"
         )));
     }
     if !args.attack.is_empty() {
         attacks.retain(|attack| args.attack.iter().any(|name| name == attack.name()));
     }
-    let servers: Vec<String> = server.map(str::to_owned).into_iter().collect();
-    let test = test.unwrap_or_default();
-    let run = u64::from(run.unwrap_or(1));
-    Ok(Some(AttackRun::new(&attacks, test, run, &servers)))
+    if attacks.is_empty() {
+        return Ok(None);
+    }
+    let servers: Vec<String> = session.server.map(str::to_owned).into_iter().collect();
+    let test = session.test.unwrap_or_default();
+    let run = u64::from(session.run.unwrap_or(1));
+    let attacks = AttackRun::new(&attacks, test, run, &servers);
+    secrets::keep(attacks.planned().map(|planned| planned.canary.clone()));
+    Ok(Some(attacks))
 }
 
 fn read(path: &Path) -> Result<Vec<Attack>, Failure> {

@@ -1,14 +1,21 @@
 //! Definition of the command line: a file for each command.
 
 mod agents;
+mod agents_md;
+mod auth;
+mod call;
 mod cassette;
+mod catalog;
 mod completions;
 mod diff;
 mod doctor;
 mod explain;
 mod help;
+mod init;
+mod list;
 mod man;
 mod many;
+mod mcp;
 mod mock;
 mod mutate;
 mod overview;
@@ -26,17 +33,24 @@ mod validate;
 use clap::{ArgAction, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use agents::{AgentsArgs, AgentsCheckArgs, AgentsCommand, AgentsListArgs, AgentsShowArgs};
+pub use agents_md::AgentsMdArgs;
+pub use auth::{AuthArgs, AuthCommand, LoginArgs, LogoutArgs, StatusArgs};
+pub use call::CallArgs;
 pub use cassette::{
     CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, PruneArgs, RecordingArgs,
     ShowArgs, VerifyArgs, WhatToReplay,
 };
+pub use catalog::{CatalogCommand, CatalogCommandArgs, CatalogSaveArgs, CatalogShowArgs};
 pub use completions::CompletionsArgs;
 pub use diff::{DiffArgs, DiffFormat};
 pub use doctor::{Deny, DoctorArgs, DoctorFormat};
 pub use explain::ExplainArgs;
 pub use help::HelpArgs;
+pub use init::{CallArg, CiArg, InitArgs};
+pub use list::ListArgs;
 pub use man::ManArgs;
 pub use many::ManyArgs;
+pub use mcp::McpArgs;
 pub use mock::MockArgs;
 pub use mutate::MutateArgs;
 pub use overview::{TOPICS, command_line, exit_codes};
@@ -47,8 +61,8 @@ pub use run::RunArgs;
 pub use schema::{SchemaArgs, SchemaOf};
 pub use score::ScoreArgs;
 pub use shared::{
-    AttackArgs, CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs,
-    ServerTimeoutArgs, TraceArgs, TraceFormatArgs,
+    AttackArgs, AuthType, CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, OneServerArgs,
+    ReportArgs, ServerTimeoutArgs, TraceArgs, TraceFormatArgs, UrlAuthArgs,
 };
 pub use tool_bench::{ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 pub use trace::{
@@ -98,6 +112,8 @@ pub enum Colour {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a starter suite for a server: tests, a mock, an editor schema, a CI workflow.
+    Init(InitArgs),
     /// Run suites: start the servers, run agents and tool calls, judge the results.
     Run(RunArgs),
     /// Apply a suite's gates to recorded traces, without servers and models.
@@ -112,6 +128,12 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Benchmark tool descriptions without a model: do they lead to the right tool?
     ToolBench(ToolBenchArgs),
+    /// List the servers of a suite or a client's configuration, and what they offer.
+    List(ListArgs),
+    /// Call one tool of a server and print the result.
+    Call(CallArgs),
+    /// Save or show everything that a server lists.
+    Catalog(CatalogCommandArgs),
     /// Compare two tool catalogs and find the changes that break callers.
     Diff(DiffArgs),
     /// Compute the number of runs for a precision, or the precision of a number of runs.
@@ -126,10 +148,16 @@ pub enum Command {
     Mock(MockArgs),
     /// Relay between any MCP client and a server, record the calls, inject faults.
     Proxy(ProxyArgs),
+    /// Log in to servers that require authorization, list and end logins.
+    Auth(AuthArgs),
     /// List, show and check the agents that a suite can test.
     Agents(AgentsArgs),
     /// Show, verify, prune, merge and compare recorded runs.
     Cassette(CassetteArgs),
+    /// Serve mcptest itself over MCP, for coding agents.
+    Mcp(McpArgs),
+    /// Print instructions for a coding agent: how to write and repair suites.
+    AgentsMd(AgentsMdArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
     /// Write the manual pages to a folder.
@@ -155,6 +183,7 @@ mod tests {
         let allowed = [
             "suites",
             "traces",
+            "events",
             "resume",
             "reporter",
             "no_timing",

@@ -5,6 +5,8 @@
 //! changes.
 
 mod attacks;
+mod authorization;
+mod catalog_text;
 mod catalogs;
 mod cli;
 mod columns;
@@ -13,12 +15,14 @@ mod failure;
 mod files;
 mod gates;
 mod history;
+mod live_servers;
 mod log;
 mod output;
 mod panics;
 mod recording;
 mod secrets;
 mod signals;
+mod sources;
 mod suites;
 
 use std::process::ExitCode;

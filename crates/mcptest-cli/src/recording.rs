@@ -44,5 +44,6 @@ pub fn settings(folder: Option<&Path>, redactor: &Redactor) -> CassetteSettings 
         redactor: Arc::new(redactor.clone()),
         listing: Arc::new(manifest::listing),
         names: Arc::new(manifest::names),
+        entries: Arc::new(manifest::entries),
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mcptest_report::Redactor;
 use mcptest_runner::CassetteSettings;
-use mcptest_suite::suite::AgentTest;
+use mcptest_suite::suite::{Section, Test};
 use mcptest_suite::{LoadOptions, Loaded, Purpose, ResolvedSuite, load};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
@@ -100,12 +100,20 @@ pub fn warn_of_unknown_tools(
     loaded: &mut Loaded,
     settings: impl FnOnce(&Redactor) -> CassetteSettings,
 ) {
-    let names_none = |test: &AgentTest| test.tool_names.is_empty();
-    if loaded.suite.agent_tests().all(names_none) {
+    let names_some = |test: &Test| match test {
+        Test::Agent(test) => !test.tool_names.is_empty(),
+        Test::Direct(test) => test.request.section() != Section::Tools,
+        Test::ToolQuality(_) => false,
+    };
+    if !loaded.suite.tests.iter().any(names_some) {
         return;
     }
     let settings = settings(&Redactor::new(loaded.suite.secrets.iter().cloned()));
-    let warnings = mcptest_runner::warn_of_unknown_tools(&mut loaded.suite, &settings);
+    let mut warnings = mcptest_runner::warn_of_unknown_tools(&mut loaded.suite, &settings);
+    warnings.extend(mcptest_runner::warn_of_unknown_entries(
+        &loaded.suite,
+        &settings,
+    ));
     loaded.warn(warnings);
 }
 
@@ -155,5 +163,6 @@ pub fn load_with(
         },
     )?;
     secrets::hide(loaded.suite.secrets.iter().cloned());
+    secrets::keep(loaded.suite.canaries());
     Ok(loaded)
 }

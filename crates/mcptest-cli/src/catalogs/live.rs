@@ -1,19 +1,23 @@
 //! Asking servers for their catalogs.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcptest_catalog::doctor::ServerReport;
+use mcptest_auth::{AuthConfig, Grant, OAuth, OAuthOptions, StepOutcome};
+use mcptest_catalog::doctor::{Authorization, AuthorizationStep, ServerReport};
 use mcptest_runner::InspectSettings;
-use mcptest_trace::verdict::{ErrorKind, RunError};
+use mcptest_suite::suite::Server;
 use mcptest_yaml::Diagnostics;
 use serde_json::Value;
 
-use super::Source;
 use super::file::{self, CatalogFile};
+use crate::authorization;
+use crate::cli::UrlAuthArgs;
 use crate::failure::Failure;
+use crate::live_servers::{advise, tell, with_servers};
 use crate::output::Output;
-use crate::signals::asked_to_end;
+use crate::sources::Source;
 
 /// Reads files and examines servers, in the order of the sources.
 pub fn check_up(
@@ -26,11 +30,20 @@ pub fn check_up(
         let mut checkups = Vec::new();
         for (source, file) in sources.iter().zip(files) {
             checkups.push(match (source, file) {
-                (Source::Server { name, server }, _) => {
+                (Source::Server { name, server, auth }, _) => {
                     tell(name, output);
-                    let checkup = mcptest_runner::inspect_server(name, server, settings).await;
+                    let source = examined(name, server, auth.as_deref())?;
+                    let settings = InspectSettings {
+                        credentials: authorization::only(source.as_ref()),
+                        ..settings.clone()
+                    };
+                    let inspected = mcptest_runner::inspect_server(name, server, &settings);
+                    let mut checkup = inspected.await;
                     if let Some(error) = &checkup.error {
                         advise(error, output);
+                    }
+                    if let Some(source) = source {
+                        checkup.authorization = explanation(&source).await;
                     }
                     checkup
                 }
@@ -55,9 +68,11 @@ pub fn listed(
                 (Source::File(path), file) => {
                     (path.display().to_string(), file.unwrap_or_default().listed)
                 }
-                (Source::Server { name, server }, _) => {
+                (Source::Server { name, server, auth }, _) => {
                     tell(name, output);
-                    let listed = mcptest_runner::list_tools(name, server, settings).await;
+                    let settings =
+                        authorization::settings(name, server, auth.as_deref(), settings)?;
+                    let listed = mcptest_runner::list_tools(name, server, &settings).await;
                     let listed = listed.map_err(|error| {
                         advise(&error, output);
                         Failure::Message(error.message)
@@ -67,6 +82,61 @@ pub fn listed(
             });
         }
         Ok(catalogs)
+    })
+}
+
+/// The source of credentials of a server that is examined: what it requires is explained, also if
+/// nothing is declared.
+fn examined(
+    name: &str,
+    server: &Server,
+    flags: Option<&UrlAuthArgs>,
+) -> Result<Option<Arc<OAuth>>, String> {
+    let Some(http) = server
+        .http
+        .as_ref()
+        .filter(|http| !authorization::has_token(http))
+    else {
+        return Ok(None);
+    };
+    if let Some(flags) = flags {
+        return authorization::of_url(&http.url, flags, true).map(Some);
+    }
+    let config = authorization::declared(name, server).unwrap_or_else(|| {
+        let mut config = AuthConfig::new(&http.url, Grant::Undeclared);
+        config.login_command = format!("mcptest auth login {name}");
+        config
+    });
+    let options = OAuthOptions {
+        explains: true,
+        ..authorization::options()
+    };
+    Ok(Some(Arc::new(OAuth::new(config, options))))
+}
+
+/// The authorization of a server as `doctor` shows it; `None` if the server asked for none.
+async fn explanation(source: &OAuth) -> Option<Authorization> {
+    let steps: Vec<_> = source
+        .steps()
+        .into_iter()
+        .map(|step| AuthorizationStep {
+            action: step.action,
+            outcome: match step.outcome {
+                StepOutcome::Ok => "ok",
+                StepOutcome::Skipped => "skipped",
+                StepOutcome::Failed => "failed",
+            },
+            detail: step.detail,
+        })
+        .collect();
+    if steps.is_empty() {
+        return None;
+    }
+    let token = source.summary().await;
+    Some(Authorization {
+        token: token.and_then(|token| serde_json::to_value(token).ok()),
+        steps,
+        advice: source.advice(),
     })
 }
 
@@ -90,20 +160,6 @@ fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
     }
 }
 
-/// A person who waits sees for what.
-fn tell(name: &str, output: &Output) {
-    if output.is_watched() {
-        output.status(&format!("asking {}", mcptest_json::text::one_line(name)));
-    }
-}
-
-/// Some servers load for a minute before they say a word.
-fn advise(error: &RunError, output: &Output) {
-    if error.kind == ErrorKind::Timeout {
-        output.status("note: `--timeout 2m` gives a server that is only slow more time");
-    }
-}
-
 fn checkup_of(path: &Path, file: CatalogFile) -> ServerReport {
     let name = path.display().to_string();
     let stem = path
@@ -117,31 +173,4 @@ fn checkup_of(path: &Path, file: CatalogFile) -> ServerReport {
     checkup.resources = file.resources;
     checkup.set_tools(file.listed);
     checkup
-}
-
-/// Does the work with a runtime and an eye on signals. Every server that was started is gone
-/// afterwards.
-fn with_servers<T>(
-    timeout: Option<Duration>,
-    work: impl AsyncFnOnce(&InspectSettings) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let settings = InspectSettings {
-        timeout,
-        this_program: std::env::current_exe()
-            .map_err(|error| format!("cannot tell where this program is: {error}"))?,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
-    runtime.block_on(async {
-        let ended = asked_to_end();
-        tokio::select! {
-            done = work(&settings) => done,
-            () = ended => {
-                mcptest_runner::kill_all();
-                Err(Failure::Interrupted)
-            }
-        }
-    })
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcptest_suite::suite::Server;
+use mcptest_suite::suite::{KnownEntries, Server};
 use mcptest_yaml::{Document, DocumentLimits, NodeValue};
 use serde_json::{Value, json};
 use tracing::subscriber::{NoSubscriber, with_default};
@@ -46,6 +46,43 @@ fn quick_names(file: &Path) -> Option<Vec<Value>> {
         }
     });
     named.collect()
+}
+
+/// The resources and prompts of a mock server.
+pub fn entries(server: &Server) -> Option<KnownEntries> {
+    let file = manifest(server)?;
+    let bytes = files::read(&file).ok()?;
+    let name = file.display().to_string();
+    let document = Document::parse(&name, &bytes, &DocumentLimits::default()).ok()?;
+    // A captured catalog has tools only.
+    document.get("/mock_server")?;
+    let listed = |list: &str, keys: [&str; 2]| {
+        let items = match document
+            .get(&format!("/mock_server/{list}"))
+            .map(|node| &node.value)
+        {
+            Some(NodeValue::Sequence(items)) => items.len(),
+            _ => 0,
+        };
+        let names = (0..items).filter_map(|index| {
+            let at = |key: &str| document.get(&format!("/mock_server/{list}/{index}/{key}"));
+            match &keys.iter().find_map(|key| at(key))?.value {
+                NodeValue::String(name) => Some(name.to_string()),
+                _ => None,
+            }
+        });
+        names.collect::<Vec<String>>()
+    };
+    let templates = ["uri_template", "uriTemplate"];
+    let mut known = KnownEntries {
+        resources: listed("resources", ["uri", "uri"]),
+        templates: listed("resource_templates", templates),
+        prompts: listed("prompts", ["name", "name"]),
+    };
+    known
+        .templates
+        .extend(listed("resourceTemplates", templates));
+    Some(known)
 }
 
 /// The manifest or catalog of a server that is our own mock.

@@ -25,6 +25,7 @@ Examples:
   mcptest doctor -- npx -y @modelcontextprotocol/server-everything
   mcptest doctor --suite mcptest.yml --server weather --lint-descriptions
   mcptest doctor --url https://example.com/mcp --header 'Authorization: Bearer …'
+  mcptest doctor --url https://example.com/mcp                 explain what its authorization requires
   mcptest doctor --tools-from tools.json --lint-descriptions --all
   mcptest doctor --tools-from tools.json --rule SCH-004
   mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
@@ -34,7 +35,7 @@ Examples:
 pub struct DoctorArgs {
     #[command(flatten)]
     pub catalog: CatalogArgs,
-    /// Tokens of the context window, for percentages.
+    /// Tokens of the context window.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub context_window: u64,
     /// Show what the tools cost with this model; repeatable.

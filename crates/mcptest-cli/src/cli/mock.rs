@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::AttackArgs;
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Faults: `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>`, `reply-after-cancel:<ms>`. The flag
 overrides the manifest. The address of --http is printed on standard error; its path is /mcp.
@@ -34,18 +34,18 @@ pub struct MockArgs {
     )]
     pub preset: Option<MockPreset>,
     /// Fault of every call: `none`, `hang`, `slow:<ms>`, …; see below.
-    #[arg(long, value_name = "KIND", conflicts_with = "attacks")]
+    #[arg(long, value_name = "KIND")]
     pub fault: Option<mcptest_mock::MockFault>,
     #[command(flatten)]
     pub attacks: AttackArgs,
     /// The test that the canaries of attacks belong to.
-    #[arg(long, value_name = "NAME", requires = "attacks")]
+    #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
     /// The number of the run for canaries and wordings, from 1.
-    #[arg(long, value_name = "N", requires = "attacks", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
     /// Serve streamable HTTP on this port of 127.0.0.1; 0 chooses a free one.
-    #[arg(long, value_name = "PORT", conflicts_with = "attacks")]
+    #[arg(long, value_name = "PORT")]
     pub http: Option<u16>,
     /// Write every message of clients to this file, as JSON Lines.
     #[arg(long, value_name = "FILE")]

@@ -9,19 +9,30 @@ use super::{Cli, GLOBAL};
 use crate::columns;
 
 /// The commands by purpose.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Test servers and agents",
-        &["run", "score", "validate", "mutate", "plan-runs"],
+        &["init", "run", "score", "validate", "mutate", "plan-runs"],
     ),
     (
         "Inspect and imitate servers",
-        &["doctor", "explain", "diff", "tool-bench", "mock", "proxy"],
+        &[
+            "list",
+            "call",
+            "catalog",
+            "doctor",
+            "explain",
+            "diff",
+            "tool-bench",
+            "mock",
+            "proxy",
+        ],
     ),
     ("Results and recordings", &["report", "trace", "cassette"]),
+    ("For coding agents", &["mcp", "agents-md"]),
     (
         "Setup and help",
-        &["agents", "schema", "completions", "man", "help"],
+        &["auth", "agents", "schema", "completions", "man", "help"],
     ),
 ];
 
@@ -29,7 +40,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 const OTHER: &str = "Other commands";
 
 /// The topics of `mcptest help`.
-pub const TOPICS: [(&str, &str); 8] = [
+pub const TOPICS: [(&str, &str); 9] = [
     ("gates", "the figures that are computed from runs"),
     ("matchers", "the conditions of assertions"),
     ("targets", "the values that assertions select"),
@@ -40,14 +51,20 @@ pub const TOPICS: [(&str, &str); 8] = [
         "the recorded evidence, and the formats that are read",
     ),
     ("agents", "the agents that suites can test"),
+    (
+        "authorization",
+        "servers that require a token: OAuth, logins, variables",
+    ),
     ("reporters", "the formats of reports"),
 ];
 
 const EXAMPLES: &str = "\
 Examples:
+  mcptest init --command python server.py                             write a suite for a server
   mcptest doctor -- npx -y @modelcontextprotocol/server-everything    inspect a server
   mcptest validate                                                    check mcptest.yml
   mcptest run --reporter pretty --reporter html=report.html           run it, with a page as report
+  mcptest mcp                                                         serve a coding agent
   mcptest help gates                                                  list the gates";
 
 /// The command line with the help of the program.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::{http_header, http_url};
-use super::{AttackArgs, HttpHeader};
+use super::{AttackArgs, HttpHeader, UrlAuthArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -22,6 +22,8 @@ Examples:
   mcptest proxy --fault recover-after:2 --fault-tool search -- some-server
   # for an agent that supports only stdio, with a server over HTTP:
   mcptest proxy --record run.json --url https://example.com/mcp --header 'Authorization: Bearer …'
+  # for one that requires a login (before: `mcptest auth login --url https://example.com/mcp`):
+  mcptest proxy --record run.json --url https://example.com/mcp
   # eight additional tools that the server does not have:
   mcptest proxy --distractors 8 --server files --record run.json -- some-server")]
 pub struct ProxyArgs {
@@ -60,12 +62,14 @@ pub struct ProxyArgs {
     /// agents this command; it is of no other use.
     #[arg(long, value_name = "SOCKET", hide = true, requires = "server", conflicts_with_all = ["command", "url", "record", "distractors"])]
     pub connect: Option<PathBuf>,
-    /// The address of a server over streamable HTTP, instead of a command.
+    /// The address of a server over HTTP, instead of a command.
     #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present_any = ["command", "connect"])]
     pub url: Option<String>,
     /// A header for `--url`, never recorded or printed; repeatable.
     #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
     pub header: Vec<HttpHeader>,
+    #[command(flatten)]
+    pub auth: UrlAuthArgs,
     /// The server's program and its arguments, after `--`.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,

@@ -28,6 +28,8 @@ Examples:
   mcptest run suite.yml --watch                  run again whenever a file changes
   mcptest run suite.yml --ui                     follow the run in a browser
   mcptest run suite.yml --max-usd 2.50 --max-duration 10m
+  mcptest run suite.yml --events /dev/stderr     follow the run by another program
+  mcptest run suite.yml --only-mocks             start no server but mocks
   mcptest run suite.yml --no-judges              skip assertions that ask a model
   mcptest run --resume                           continue the last run, also a killed one")]
 pub struct RunArgs {
@@ -56,6 +58,12 @@ pub struct RunArgs {
     /// Write the traces of all runs to a file, as JSON Lines.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub traces: Option<PathBuf>,
+    /// Write the events to this file or pipe, while the run lasts.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "watch")]
+    pub events: Option<PathBuf>,
+    /// Refuse suites that start any other program than `mcptest mock`.
+    #[arg(long, help_heading = EXECUTION)]
+    pub only_mocks: bool,
     #[command(flatten)]
     pub budget: BudgetArgs,
     /// Skip assertions with `llm-judge` and `llm-jury`.
@@ -88,7 +96,7 @@ pub struct RunArgs {
 }
 
 /// The flags that cannot be combined with `--resume`, because its settings come from the log.
-pub const RESUME_CONFLICTS: [&str; 23] = [
+pub const RESUME_CONFLICTS: [&str; 24] = [
     "config",
     "model",
     "timeout",
@@ -100,6 +108,7 @@ pub const RESUME_CONFLICTS: [&str; 23] = [
     "max_duration",
     "no_judges",
     "deny_warnings",
+    "only_mocks",
     "record",
     "live",
     "replay_only",

@@ -9,7 +9,7 @@ Examples:
   # first line of a suite, for editors that use yaml-language-server:
   # yaml-language-server: $schema=./mcptest.schema.json")]
 pub struct SchemaArgs {
-    /// `suite` (default), `mock`, `report`, `comparison`, `trend`, `tool-bench` or `trace`.
+    /// `suite`, `mock`, `report`, `comparison`, `trend`, `tool-bench`, `trace`, `score-row`.
     #[arg(value_enum, default_value_t = SchemaOf::Suite, value_name = "WHAT",
           hide_default_value = true, hide_possible_values = true)]
     pub of: SchemaOf,
@@ -31,4 +31,6 @@ pub enum SchemaOf {
     ToolBench,
     /// A recorded trace.
     Trace,
+    /// A line of `mcptest score --out`.
+    ScoreRow,
 }

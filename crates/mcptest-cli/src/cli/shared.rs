@@ -15,6 +15,7 @@ pub(super) const HISTORY: &str = "History";
 pub(super) const OUTPUT: &str = "Output";
 pub(super) const SERVERS: &str = "Servers and catalogs";
 pub(super) const TRACES: &str = "Traces";
+pub(super) const AUTHORIZATION: &str = "Authorization of addresses";
 
 /// The reporters. `run`, `score` and `report` share them.
 #[derive(Debug, Args)]
@@ -64,18 +65,14 @@ pub struct TraceArgs {
     pub test: Option<String>,
 }
 
-/// The format of trace files.
+/// The format of trace files, the same for every command that reads them.
 #[derive(Debug, Args)]
 #[command(next_help_heading = TRACES)]
 pub struct TraceFormatArgs {
+    // Several values, because `mutate` takes its output format here too.
     /// Format of all files; default: detected; see `mcptest help traces`.
-    #[arg(
-        long,
-        alias = "trace-format",
-        value_name = "NAME",
-        conflicts_with = "map"
-    )]
-    pub format: Option<String>,
+    #[arg(long, alias = "trace-format", value_name = "NAME")]
+    pub format: Vec<String>,
     /// A file that describes a home-made format by JSON pointers.
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
@@ -106,10 +103,13 @@ pub struct CatalogArgs {
     /// A suite whose servers are started.
     #[arg(long, value_name = "FILE")]
     pub suite: Option<PathBuf>,
-    /// Only this server of the suite (default: mcptest.yml); repeatable.
+    /// The configuration of an MCP client whose servers are started.
+    #[arg(long, value_name = "CONFIG", conflicts_with = "suite")]
+    pub from: Option<PathBuf>,
+    /// Only this server of the suite or configuration; repeatable.
     #[arg(long, value_name = "NAME")]
     pub server: Vec<String>,
-    /// The address of a server over streamable HTTP; repeatable.
+    /// The address of a server over HTTP; repeatable.
     #[arg(long, value_name = "URL", value_parser = http_url)]
     pub url: Vec<String>,
     /// A header for every `--url`, never printed; repeatable.
@@ -120,10 +120,98 @@ pub struct CatalogArgs {
     pub command: Vec<String>,
     #[command(flatten)]
     pub patience: ServerTimeoutArgs,
+    #[command(flatten)]
+    pub auth: UrlAuthArgs,
+}
+
+/// OAuth for servers that are given by their address. Without these flags, the login of an address
+/// is used, if there is one.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = AUTHORIZATION)]
+pub struct UrlAuthArgs {
+    /// `client_credentials`, `authorization_code` or `refresh_token`.
+    #[arg(long, value_enum, value_name = "TYPE", hide_possible_values = true)]
+    pub auth: Option<AuthType>,
+    /// The client's id, or the address of its metadata document.
+    #[arg(long, value_name = "ID")]
+    pub client_id: Option<String>,
+    /// The environment variable with the client's secret.
+    #[arg(long, value_name = "VARIABLE")]
+    pub client_secret_env: Option<String>,
+    /// A PEM file with the client's private key.
+    #[arg(long, value_name = "FILE")]
+    pub private_key_file: Option<PathBuf>,
+    /// The environment variable with the refresh token.
+    #[arg(long, value_name = "VARIABLE")]
+    pub refresh_token_env: Option<String>,
+    /// A scope to request; default: as asked for; repeatable.
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Vec<String>,
+    /// The authorization server; default: as the server states.
+    #[arg(long, value_name = "URL", value_parser = http_url)]
+    pub issuer: Option<String>,
+    /// The resource of the tokens; default: as the server states.
+    #[arg(long, value_name = "URI")]
+    pub resource: Option<String>,
+    /// The port of the redirect address of a login; default: any.
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub redirect_port: Option<u16>,
+}
+
+impl UrlAuthArgs {
+    /// These flags, and others where they have none.
+    pub fn or(mut self, others: Self) -> Self {
+        self.scope.extend(others.scope);
+        Self {
+            auth: self.auth.or(others.auth),
+            client_id: self.client_id.or(others.client_id),
+            client_secret_env: self.client_secret_env.or(others.client_secret_env),
+            private_key_file: self.private_key_file.or(others.private_key_file),
+            refresh_token_env: self.refresh_token_env.or(others.refresh_token_env),
+            scope: self.scope,
+            issuer: self.issuer.or(others.issuer),
+            resource: self.resource.or(others.resource),
+            redirect_port: self.redirect_port.or(others.redirect_port),
+        }
+    }
+}
+
+/// The way to a token, as suites name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum AuthType {
+    ClientCredentials,
+    AuthorizationCode,
+    RefreshToken,
+}
+
+/// One server that is not named by a suite alone. `call` and `catalog` share it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = SERVERS)]
+pub struct OneServerArgs {
+    /// The suite that has SERVER; default: mcptest.yaml, then mcptest.yml.
+    #[arg(long, value_name = "FILE")]
+    pub suite: Option<PathBuf>,
+    /// The configuration of an MCP client that has SERVER.
+    #[arg(long, value_name = "CONFIG", conflicts_with = "suite")]
+    pub from: Option<PathBuf>,
+    /// The address of a server over HTTP, in place of SERVER.
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["suite", "from"])]
+    pub url: Option<String>,
+    /// A header for an address, never printed; repeatable.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header)]
+    pub header: Vec<HttpHeader>,
+    /// A server to start in place of SERVER, with its arguments.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["suite", "from", "url"])]
+    pub command: Vec<String>,
+    #[command(flatten)]
+    pub patience: ServerTimeoutArgs,
+    #[command(flatten)]
+    pub auth: UrlAuthArgs,
 }
 
 /// The timeout for a server.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = SERVERS)]
 pub struct ServerTimeoutArgs {
     /// Timeout for a server's start and each response: `5s`, `2m`.
@@ -178,7 +266,7 @@ pub struct AttackArgs {
     /// Inject the attacks of a file with an `attacks:` list.
     #[arg(long, value_name = "FILE")]
     pub attacks: Option<std::path::PathBuf>,
-    /// Only this attack of the file; repeatable.
-    #[arg(long, value_name = "NAME", requires = "attacks")]
+    /// Only this attack; repeatable.
+    #[arg(long, value_name = "NAME")]
     pub attack: Vec<String>,
 }

@@ -43,7 +43,7 @@ pub struct ToolBenchRunArgs {
     pub spec: PathBuf,
     #[command(flatten)]
     pub catalog: CatalogArgs,
-    /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1.
+    /// Exit with 1 if the largest drop is below this, 0 to 1.
     #[arg(long, value_name = "FRACTION", value_parser = rate)]
     pub min_drop: Option<Rate>,
     /// Also try every mutation of every description.

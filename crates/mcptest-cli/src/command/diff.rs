@@ -9,28 +9,29 @@ use mcptest_report::ExitCode;
 use mcptest_report::markdown::plain;
 use serde_json::{Value, json};
 
-use crate::catalogs::{self, SuiteServers};
+use crate::catalogs;
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::output::Output;
 use crate::secrets;
+use crate::sources::{self, ServerList, Source};
 
 /// Number of characters shown of a description.
 const SHOWN: usize = 160;
 
 pub fn diff(args: &DiffArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
-    let suite = args
-        .suite
-        .as_deref()
-        .map(|path| SuiteServers::load(path, gates, output));
-    let suite = suite.transpose()?;
-    let old = catalogs::side(&args.old, suite.as_ref(), &args.header)?;
-    let new = match &args.new {
-        Some(new) => catalogs::side(new, suite.as_ref(), &args.header)?,
-        None => catalogs::command(&args.command),
+    let list = match (&args.suite, &args.from) {
+        (Some(suite), _) => Some(ServerList::of_suite(suite, gates, output)?),
+        (None, Some(config)) => Some(ServerList::of_config(config)?),
+        (None, None) => None,
     };
-    secrets::hide(catalogs::secrets_of(&args.header));
+    let old = sources::side(&args.old, list.as_ref(), &args.header, &args.auth)?;
+    let new = match &args.new {
+        Some(new) => sources::side(new, list.as_ref(), &args.header, &args.auth)?,
+        None => Source::command(&args.command),
+    };
+    secrets::hide(sources::secrets_of(&args.header));
     let mut found = catalogs::read(&[old, new], args.patience.timeout, output)?;
     let (Some(new), Some(old)) = (found.pop(), found.pop()) else {
         return Err(Failure::Message("two catalogs are compared".to_owned()));
@@ -55,8 +56,8 @@ pub fn diff(args: &DiffArgs, gates: Gates, output: &Output) -> Result<ExitCode, 
 fn machine(found: &CatalogDiff, args: &DiffArgs) -> Value {
     let mut value = json!({
         "schema_version": 1,
-        "old": catalogs::shown(&args.old),
-        "new": args.new.as_deref().map_or_else(|| args.command.join(" "), catalogs::shown),
+        "old": sources::shown(&args.old),
+        "new": args.new.as_deref().map_or_else(|| args.command.join(" "), sources::shown),
     });
     if let (Value::Object(value), Ok(Value::Object(found))) =
         (&mut value, serde_json::to_value(found))

@@ -2,6 +2,8 @@
 
 mod topics;
 
+pub use topics::matcher_names;
+
 use mcptest_json::text::one_line;
 use mcptest_report::ExitCode;
 use mcptest_yaml::suggest;

@@ -5,28 +5,21 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::ValueEnum as _;
 use mcptest_mock::{MockServer, Preset};
 use mcptest_protocol::query;
-use mcptest_proxy::{ProxiedServer, ProxyFault, ProxyOptions, SessionEnd};
 use mcptest_report::ExitCode;
-use mcptest_wire::ServerCommand;
 
-use crate::attacks;
+use crate::attacks::{self, SessionOf};
 use crate::cli::MockArgs;
 use crate::failure::Failure;
 use crate::files;
 use crate::output;
 use crate::secrets;
-use crate::signals::asked_to_end;
 
 /// Large enough that a burst of requests is read, and answered, at once.
 const BUFFER: usize = 64 * 1024;
 
 pub fn mock(args: &MockArgs) -> Result<ExitCode, Failure> {
-    if args.attacks.attacks.is_some() {
-        return attacked(args);
-    }
     let server = server(args)?;
     if let Some(port) = args.http {
         return http(server, port, args.record.as_deref());
@@ -42,56 +35,6 @@ pub fn mock(args: &MockArgs) -> Result<ExitCode, Failure> {
 
 fn unwritten(path: &Path, error: &io::Error) -> String {
     format!("cannot write `{}`: {error}", path.display())
-}
-
-/// Serves a mock server whose texts are rewritten on their way, by the same code as in `proxy`.
-fn attacked(args: &MockArgs) -> Result<ExitCode, Failure> {
-    // Problems of the manifest are reported before the session starts.
-    server(&MockArgs {
-        record: None,
-        ..args.clone()
-    })?;
-    let attacks = attacks::of_session(&args.attacks, args.test.as_deref(), args.run, None)?;
-    let program = std::env::current_exe().map_err(|error| format!("cannot start: {error}"))?;
-    let mut argv = vec![program.to_string_lossy().into_owned(), "mock".to_owned()];
-    if let Some(path) = &args.tools_from {
-        argv.extend(["--tools-from".to_owned(), path.display().to_string()]);
-    }
-    if let Some(preset) = args.preset.and_then(|preset| preset.to_possible_value()) {
-        argv.extend(["--preset".to_owned(), preset.get_name().to_owned()]);
-    }
-    if let Some(path) = &args.record {
-        argv.extend(["--record".to_owned(), path.display().to_string()]);
-    }
-    let options = ProxyOptions {
-        target: ProxiedServer::Command(ServerCommand {
-            argv,
-            ..ServerCommand::default()
-        }),
-        server: None,
-        test: args.test.clone(),
-        fault: ProxyFault::None,
-        fault_tools: Vec::new(),
-        distractors: None,
-        attacks,
-        run: args.run.map(u64::from),
-        record: None,
-        secrets: Vec::new(),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
-    let end = runtime.block_on(async {
-        let ended = asked_to_end();
-        let stdout = output::CheckedStdout::default();
-        mcptest_proxy::relay(options, std::io::stdin(), stdout, ended).await
-    });
-    runtime.shutdown_background();
-    match end.map_err(|error| error.to_string())? {
-        SessionEnd::Stopped => Ok(ExitCode::Interrupted),
-        SessionEnd::Client | SessionEnd::Server(_) => Ok(ExitCode::Passed),
-    }
 }
 
 /// Serves until the process is ended, or the record cannot be written.
@@ -141,7 +84,14 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
     // Set by `mcptest run` for the servers that it starts.
     let token = std::env::var(query::TOKEN_VARIABLE).ok();
     let state = std::env::var_os(query::STATE_VARIABLE).map(std::path::PathBuf::from);
+    let session = SessionOf {
+        test: args.test.as_deref(),
+        run: args.run,
+        server: Some(manifest.name()),
+    };
+    let attacks = attacks::of_session(&args.attacks, manifest.attacks(), session)?;
     let server = MockServer::new(manifest)
+        .with_attacks(attacks.unwrap_or_default())
         .with_query_token(token)
         .with_state_file(state);
     match &args.record {

@@ -1,13 +1,20 @@
 //! One file per command.
 
 mod agents;
+mod agents_md;
+mod auth;
+mod call;
 mod cassette;
+mod catalog;
 mod completions;
 mod diff;
 mod doctor;
 mod explain;
 mod help;
+mod init;
+mod list;
 mod man;
+mod mcp;
 mod mock;
 mod mutate;
 mod plan_runs;
@@ -37,6 +44,7 @@ pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
         Err(message) => return Failure::Message(message).report(&output),
     }
     let outcome = match &cli.command {
+        Command::Init(args) => init::init(args, gates, &output),
         Command::Run(args) => run::run(args, gates, &output),
         Command::Score(args) => score::score(args, gates, &output),
         Command::Report(args) => report::report(args, gates, &output),
@@ -44,6 +52,9 @@ pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
         Command::Mutate(args) => mutate::mutate(args, gates, &output),
         Command::Validate(args) => validate::validate(args, gates, &output),
         Command::ToolBench(args) => tool_bench::tool_bench(args, gates, &output),
+        Command::List(args) => list::list(args, gates, &output),
+        Command::Call(args) => call::call(args, gates, &output),
+        Command::Catalog(args) => catalog::catalog(args, gates, &output),
         Command::Diff(args) => diff::diff(args, gates, &output),
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
         Command::Doctor(args) => doctor::doctor(args, gates, &output),
@@ -51,8 +62,11 @@ pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
         Command::Schema(args) => Ok(schema::schema(args, gates, &output)),
         Command::Mock(args) => mock::mock(args),
         Command::Proxy(args) => proxy::proxy(args),
+        Command::Auth(args) => auth::auth(args, gates, &output),
         Command::Agents(args) => agents::agents(args, &output),
         Command::Cassette(args) => cassette::cassette(args, gates, &output),
+        Command::Mcp(args) => mcp::mcp(args),
+        Command::AgentsMd(_) => Ok(agents_md::agents_md(gates, &output)),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
         Command::Man(args) => man::man(args, &output),
         Command::Help(args) => help::help(args, gates, &output),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use clap::ValueEnum as _;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_report::ExitCode;
 use mcptest_runner::{Filter, MutatedTest, MutationReport, ScoreSettings};
@@ -9,7 +10,7 @@ use mcptest_suite::Purpose;
 use mcptest_trace::verdict::Verdict;
 
 use super::score::{read_all, trace_format};
-use crate::cli::{Format, MutateArgs};
+use crate::cli::{Format, MutateArgs, TraceFormatArgs};
 use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::output::Output;
@@ -25,12 +26,13 @@ pub fn mutate(args: &MutateArgs, gates: Gates, output: &Output) -> Result<ExitCo
         no_judges: true,
         ..ScoreSettings::default()
     };
-    let format = trace_format(args.trace_format.as_deref(), args.map.as_deref())?;
+    let (output_format, trace_names) = split_formats(&args.format)?;
+    let format = trace_format(&trace_names, args.format.map.as_deref())?;
     let traces = read_all(&args.traces.trace, &format)?;
     let report = mcptest_runner::mutate(&loaded.suite, traces, &settings)
         .map_err(|error| error.to_string())?;
     let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());
-    let text = match args.how.format {
+    let text = match output_format {
         Format::Json => {
             let value = serde_json::to_value(&report).map_err(|error| error.to_string())?;
             format!("{value:#}\n")
@@ -39,6 +41,21 @@ pub fn mutate(args: &MutateArgs, gates: Gates, output: &Output) -> Result<ExitCo
     };
     output.result(&redactor.text(&text));
     Ok(exit_code(&report, args.min_score))
+}
+
+/// The output format, and the names of trace formats.
+fn split_formats(args: &TraceFormatArgs) -> Result<(Format, Vec<String>), String> {
+    let (outputs, traces): (Vec<String>, Vec<String>) = args
+        .format
+        .iter()
+        .cloned()
+        .partition(|name| Format::from_str(name, false).is_ok());
+    let format = match outputs.as_slice() {
+        [] => Format::Pretty,
+        [name] => Format::from_str(name, false)?,
+        _ => return Err("`--format` names two output formats; give one".to_owned()),
+    };
+    Ok((format, traces))
 }
 
 /// A test that does not pass as it is cannot be broken: it tells nothing.

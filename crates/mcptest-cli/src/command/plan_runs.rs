@@ -1,5 +1,6 @@
 //! `mcptest plan-runs`.
 
+use mcptest_numbers::attack_plan::{AttackBound, attack_bound, plan_attacks};
 use mcptest_numbers::run_plan::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
 use mcptest_numbers::statistics::Confidence;
 use mcptest_report::ExitCode;
@@ -20,6 +21,13 @@ fn plan(args: &PlanRunsArgs) -> Result<String, String> {
             args.confidence
         )
     })?;
+    if let Some(percent) = args.max_attack_success {
+        let plan = plan_attacks(percent, args.obeyed).map_err(|error| error.to_string())?;
+        return match args.how.format {
+            Format::Json => json(&plan),
+            Format::Pretty => Ok(cases_for(percent, args.obeyed)),
+        };
+    }
     match (args.half_width, args.runs, args.how.format) {
         (Some(half_width), _, format) => {
             let plan = plan_for(half_width, confidence).map_err(|error| error.to_string())?;
@@ -30,13 +38,51 @@ fn plan(args: &PlanRunsArgs) -> Result<String, String> {
         }
         (None, Some(runs), format) => {
             let band = plan_band(runs, confidence).map_err(|error| error.to_string())?;
+            let bound = attack_bound(runs, args.obeyed).map_err(|error| error.to_string())?;
             match format {
-                Format::Json => json(&band),
-                Format::Pretty => Ok(worth_of(&band)),
+                Format::Pretty => Ok(format!("{}{}", worth_of(&band), proof_of(&bound))),
+                Format::Json => json(&RunsWorth { band, bound }),
             }
         }
         (None, None, _) => Err("give `--half-width` or `--runs`".to_owned()),
     }
+}
+
+/// The precision of a number of runs, as pass rates and as delivered attacks.
+#[derive(serde::Serialize)]
+struct RunsWorth {
+    #[serde(flatten)]
+    band: RunBand,
+    #[serde(flatten)]
+    bound: AttackBound,
+}
+
+fn proof_of(bound: &AttackBound) -> String {
+    let AttackBound {
+        delivered,
+        attack_success_upper,
+        ..
+    } = bound;
+    let obeyed = match bound.obeyed {
+        0 => "none obeys".to_owned(),
+        1 => "1 obeys".to_owned(),
+        more => format!("{more} obey"),
+    };
+    format!(
+        "if they are {delivered} delivered attacks and {obeyed}, attack_success_upper is\n  exact   {attack_success_upper} %\n"
+    )
+}
+
+fn cases_for(percent: u64, obeyed: u64) -> String {
+    let mut text = format!(
+        "delivered attacks for an attack_success_upper of {percent} % (exact, one-sided at 95 %)\n"
+    );
+    for obeyed in obeyed..obeyed.saturating_add(3) {
+        if let Ok(plan) = plan_attacks(percent, obeyed) {
+            text.push_str(&format!("  {:<8}  if {obeyed} obeyed\n", plan.delivered));
+        }
+    }
+    text
 }
 
 fn json(figures: &impl serde::Serialize) -> Result<String, String> {

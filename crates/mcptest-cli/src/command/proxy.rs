@@ -1,21 +1,25 @@
 //! `mcptest proxy`.
 
+use std::sync::Arc;
+
 use mcptest_catalog::distractors::Distractors;
+use mcptest_http::credentials::Credentials;
 use mcptest_proxy::{DistractorPlan, ProxiedServer, ProxyOptions, SessionEnd};
-use mcptest_report::ExitCode;
+use mcptest_report::{ExitCode, Redactor};
 use mcptest_trace::matcher::Problem;
 use mcptest_wire::{HttpServer, ServerCommand};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::json;
 
-use crate::attacks;
-use crate::catalogs;
+use crate::attacks::{self, SessionOf};
+use crate::authorization;
 use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
 use crate::files;
 use crate::output::CheckedStdout;
 use crate::secrets;
 use crate::signals::asked_to_end;
+use crate::sources;
 
 pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
     if let (Some(socket), Some(server)) = (&args.connect, &args.server) {
@@ -33,11 +37,15 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         Some(from) => Some(distractor_plan(from, args)?),
         None => None,
     };
-    secrets::hide(catalogs::secrets_of(&args.header));
-    let (test, server) = (args.test.as_deref(), args.server.as_deref());
-    let attacks = attacks::of_session(&args.attacks, test, args.run, server)?;
+    secrets::hide(sources::secrets_of(&args.header));
+    let session = SessionOf {
+        test: args.test.as_deref(),
+        run: args.run,
+        server: args.server.as_deref(),
+    };
+    let attacks = attacks::of_session(&args.attacks, &[], session)?;
     let options = ProxyOptions {
-        target: target(args),
+        target: target(args)?,
         distractors,
         attacks,
         run: args.run.map(u64::from),
@@ -46,10 +54,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         fault: args.fault,
         fault_tools: args.fault_tool.clone(),
         record: args.record.clone(),
-        secrets: secrets::of_environment()
-            .into_iter()
-            .chain(catalogs::secrets_of(&args.header))
-            .collect(),
+        redactor: trace_redactor(args),
     };
     let end = runtime.block_on(async {
         let ended = asked_to_end();
@@ -68,6 +73,15 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
             )))
         }
     }
+}
+
+/// The redactor of the trace.
+fn trace_redactor(args: &ProxyArgs) -> Redactor {
+    let mut secrets = secrets::of_environment();
+    secrets.extend(sources::secrets_of(&args.header));
+    // Redacting every `1` of a trace would make it unreadable.
+    secrets.retain(|secret| secret.len() >= 6);
+    secrets::redactor(std::iter::empty()).replaced(secrets)
 }
 
 /// The block, as a suite would have it, for the run that this is.
@@ -111,18 +125,30 @@ fn distractor_plan(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distracto
     Ok(DistractorPlan::new(block, test, args.run.unwrap_or(1)))
 }
 
-fn target(args: &ProxyArgs) -> ProxiedServer {
-    match &args.url {
-        Some(url) => ProxiedServer::Http(HttpServer {
-            url: url.clone(),
-            headers: args
-                .header
-                .iter()
-                .map(|header| (header.name.clone(), header.value.clone()))
-                .collect(),
-        }),
-        None => ProxiedServer::Command(command(args)),
-    }
+fn target(args: &ProxyArgs) -> Result<ProxiedServer, Failure> {
+    let Some(url) = &args.url else {
+        return Ok(ProxiedServer::Command(command(args)));
+    };
+    let has_token = args
+        .header
+        .iter()
+        .any(|header| header.name.eq_ignore_ascii_case("authorization"));
+    let credentials = if has_token {
+        None
+    } else {
+        let source = authorization::of_url(url, &args.auth, false)?;
+        Some(source as Arc<dyn Credentials>)
+    };
+    Ok(ProxiedServer::Http(HttpServer {
+        url: url.clone(),
+        headers: args
+            .header
+            .iter()
+            .map(|header| (header.name.clone(), header.value.clone()))
+            .collect(),
+        credentials,
+        ..HttpServer::default()
+    }))
 }
 
 fn command(args: &ProxyArgs) -> ServerCommand {

@@ -1,5 +1,6 @@
 //! `mcptest run`.
 
+mod only_mocks;
 mod progress;
 mod recorder;
 mod resume;
@@ -26,7 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use self::progress::Progress;
-use self::recorder::{OpenRecorder, Recorder};
+use self::recorder::{Follower, OpenRecorder, Recorder};
 use self::resume::Earlier;
 use self::select::{Planned, Selected};
 use crate::cli::RunArgs;
@@ -34,7 +35,7 @@ use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::output::{self, Output, Reporter};
 use crate::suites;
-use crate::{history, panics, secrets};
+use crate::{authorization, history, panics, secrets};
 
 pub fn run(args: &RunArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     if let Some(id) = &args.history.resume {
@@ -126,6 +127,11 @@ impl<'a> Job<'a> {
         let Some(suites) = load_all(&files, args, self.gates, inputs, output) else {
             return Ok(ExitCode::CouldNotRun);
         };
+        if args.only_mocks {
+            suites
+                .iter()
+                .try_for_each(|suite| only_mocks::check(suite))?;
+        }
         if args.recording.record {
             one_folder_each(&suites, args)?;
         }
@@ -160,7 +166,8 @@ impl<'a> Job<'a> {
             }
             _ => select::select(planned, args, &redactor, output)?,
         };
-        let run = self.start(earlier, digests, &redactor);
+        let follower = args.events.as_deref().map(Follower::open).transpose()?;
+        let run = self.start(earlier, digests, &redactor, follower);
         self.recorder.set(&run.recorder);
         // A log without its first event cannot be read.
         run.recorder.flush();
@@ -202,6 +209,7 @@ impl<'a> Job<'a> {
         earlier: Option<Earlier>,
         inputs: Vec<mcptest_events::InputFile>,
         redactor: &Redactor,
+        follower: Option<Follower>,
     ) -> Started {
         let started_ms = resume::milliseconds(SystemTime::now());
         let output = *self.output;
@@ -214,6 +222,9 @@ impl<'a> Job<'a> {
                 redactor.clone(),
                 output,
             );
+            if let Some(follower) = follower {
+                recorder.follow(follower);
+            }
             recorder.record(&Event::Resumed { started_ms });
             return Started {
                 id: Some(id),
@@ -233,6 +244,9 @@ impl<'a> Job<'a> {
         self.keeps_history.set(log.is_some());
         let id = log.as_ref().map(|log| log.id().to_owned());
         let recorder = Recorder::new(log, redactor.clone(), output);
+        if let Some(follower) = follower {
+            recorder.follow(follower);
+        }
         recorder.record(&Event::Begun(Begun {
             version: VERSION,
             id: id.clone().unwrap_or_default(),
@@ -279,6 +293,7 @@ impl<'a> Job<'a> {
                 no_judges: args.no_judges,
                 snapshots: self.snapshots,
                 this_program: self.this_program.clone(),
+                credentials: authorization::of_suites(),
                 cancel: self.cancel.clone(),
                 cassettes: args.recording.settings(redactor),
                 resume: Arc::clone(&run.resume),
@@ -460,7 +475,7 @@ fn write_traces(file: &Path, report: &Report) -> Result<(), String> {
     let mut out = AtomicFile::create(file).map_err(|error| fail(&error))?;
     for test in &report.tests {
         for run in &test.runs {
-            let record = test.record(run).map_err(|error| fail(&error))?;
+            let record = test.record(&run).map_err(|error| fail(&error))?;
             let trace = serde_json::to_value(&record.trace).map_err(|error| fail(&error))?;
             writeln!(out, "{}", visible(&trace.to_string())).map_err(|error| fail(&error))?;
         }

@@ -16,6 +16,7 @@ pub fn schema(args: &SchemaArgs, gates: Gates, output: &Output) -> ExitCode {
         SchemaOf::Trend => mcptest_report::trend_schema(),
         SchemaOf::ToolBench => mcptest_catalog::tool_bench::spec_schema(),
         SchemaOf::Trace => trace_schema(),
+        SchemaOf::ScoreRow => mcptest_runner::score_row_schema(),
     };
     output.result(&format!("{schema:#}\n"));
     ExitCode::Passed

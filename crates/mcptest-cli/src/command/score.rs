@@ -39,7 +39,7 @@ pub fn score(args: &ScoreArgs, gates: Gates, output: &Output) -> Result<ExitCode
         summary: args.summary,
         strict: args.strict,
         threads: args.threads,
-        format: trace_format(args.format.format.as_deref(), args.format.map.as_deref())?,
+        format: trace_format(&args.format.format, args.format.map.as_deref())?,
     };
     let files = trace_files(&args.traces.trace)?;
     let rows = match &args.out {
@@ -104,13 +104,20 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 /// The format of trace files, by its name or by a map.
 ///
 /// # Errors
-/// An unknown name, or a map that cannot be read.
-pub fn trace_format(name: Option<&str>, map: Option<&Path>) -> Result<FormatSetting, Failure> {
-    if let Some(name) = name {
-        return Ok(FormatSetting::named(name).map_err(|error| error.to_string())?);
-    }
-    let Some(path) = map else {
-        return Ok(FormatSetting::Detect);
+/// An unknown name, several of them, a name and a map, or a map that cannot be read.
+pub fn trace_format(names: &[String], map: Option<&Path>) -> Result<FormatSetting, Failure> {
+    let path = match (names, map) {
+        ([], None) => return Ok(FormatSetting::Detect),
+        ([name], None) => return Ok(FormatSetting::named(name).map_err(|error| error.to_string())?),
+        ([], Some(path)) => path,
+        ([_], Some(_)) => {
+            let message = "`--format NAME` and `--map FILE` both set the trace format; give one";
+            return Err(message.to_owned().into());
+        }
+        ([first, second, ..], _) => {
+            let message = format!("`--format` names two trace formats: `{first}`, `{second}`");
+            return Err(message.into());
+        }
     };
     let bytes = std::fs::read(path).map_err(|error| files::unreadable(path, &error))?;
     let map = Map::load(&path.display().to_string(), &bytes)?;

@@ -15,12 +15,13 @@ use mcptest_trace::catalog::Tool;
 use mcptest_yaml::{Diagnostic, Diagnostics, Document, suggest};
 use serde_json::{Value, json};
 
-use crate::catalogs::{self, Source};
+use crate::catalogs;
 use crate::cli::{Format, ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 use crate::failure::Failure;
 use crate::files;
 use crate::gates::Gates;
 use crate::output::Output;
+use crate::sources::{self, Source};
 
 pub fn tool_bench(
     args: &ToolBenchArgs,
@@ -33,7 +34,7 @@ pub fn tool_bench(
 }
 
 fn run(args: &ToolBenchRunArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
-    let sources = catalogs::named(&args.catalog, gates, output)?;
+    let sources = sources::named(&args.catalog, gates, output)?;
     let bench = load(args, &sources, output)?;
     output.problems(&bench.warnings);
     let mut mutations = bench.mutations;

@@ -205,7 +205,7 @@ fn each_trace(
 ) -> Result<ExitCode, Failure> {
     let redactor = secrets::redactor([]);
     let files = trace_files(&input.files)?;
-    let format = trace_format(input.format.format.as_deref(), input.format.map.as_deref())?;
+    let format = trace_format(&input.format.format, input.format.map.as_deref())?;
     let mut failure = None;
     let read = mcptest_runner::each_trace(&files, input.strict, &format, &mut |trace| {
         let taken = take(trace);

@@ -10,8 +10,8 @@
 //!   `<!-- plays: fastmcp -->` is played only if MCPTEST_FASTMCP_BIN names a folder with a
 //!   `python3` that has FastMCP, as `cargo xtask e2e tutorials` does;
 //! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, a
-//!   benchmark spec, a map of a trace format, the fields of an agent test, or entries of `tools:`.
-//!   A `yaml,bad` block must be refused;
+//!   benchmark spec, a map of a trace format, the fields of an agent test, or entries of `tools:`,
+//!   `resources:` or `prompts:`. A `yaml,bad` block must be refused;
 //! - a `json` block is parsed, and read as a trace if it has `tool_calls`; a `jsonl` block is read
 //!   as traces;
 //! - between `<!-- generated: NAME -->` and `<!-- /generated -->` stands what [`generate`] makes of
@@ -320,11 +320,25 @@ enum Shown {
     Bench(Value),
 }
 
-/// Blocks show whole files, or parts of a suite: entries of `tools:`, fields of an agent test.
+/// Blocks show whole files, or parts of a suite: entries of `tools:`, `resources:` or `prompts:`,
+/// fields of an agent test.
 fn whole(block: Value, schema: &Value) -> Shown {
     let has = |keys: &Value, key: &str| keys["properties"].get(key).is_some();
     match block {
-        Value::Array(_) => Shown::Suite(json!({"tools": block})),
+        Value::Array(ref entries) => {
+            let is = |keys: &[&str]| {
+                let mut entries = entries.iter();
+                entries.any(|entry| keys.iter().any(|key| entry.get(key).is_some()))
+            };
+            let section = if is(&["uri", "template"]) {
+                "resources"
+            } else if is(&["prompt"]) {
+                "prompts"
+            } else {
+                "tools"
+            };
+            Shown::Suite(json!({ section: block }))
+        }
         Value::Object(map) if map.contains_key("mock_server") => {
             Shown::Manifest(Value::Object(map))
         }
@@ -539,9 +553,9 @@ fn providers() -> String {
     )
 }
 
-/// `exit codes`, `reporters`, `lint rules`, `providers`, `target steps`, `run targets`, `tool
-/// targets`, `quality targets`, `volatile rules`, `redaction shapes`, `keys of SCHEMA[/TYPE]` or
-/// `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
+/// `exit codes`, `reporters`, `lint rules`, `providers`, `client configurations`, `target steps`,
+/// `run targets`, `tool targets`, `quality targets`, `volatile rules`, `redaction shapes`, `keys of
+/// SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
 fn generate(title: &str) -> String {
     if title == "exit codes" {
         let rows = ExitCode::ALL
@@ -567,12 +581,23 @@ fn generate(title: &str) -> String {
     if title == "providers" {
         return providers();
     }
+    if title == "client configurations" {
+        let rows: Vec<_> = mcptest_config::FORMATS
+            .iter()
+            .map(|format| {
+                let files: Vec<String> = format.files.iter().map(|file| code(file)).collect();
+                let key = code(&format.key.replace('/', "."));
+                vec![format.title.to_owned(), files.join(", "), key]
+            })
+            .collect();
+        return table(&["format", "files", "servers under"], &rows);
+    }
     if let "target steps" | "run targets" | "tool targets" = title {
-        use mcptest_suite::targets::{RUN_TARGETS, STEPS, TOOL_TARGETS};
+        use mcptest_suite::targets::{DIRECT_TARGETS, RUN_TARGETS, STEPS};
         let (first, second, rows) = match title {
             "target steps" => ("step", "selects", &STEPS[..]),
             "run targets" => ("target", "value", &RUN_TARGETS[..]),
-            _ => ("target", "value", &TOOL_TARGETS[..]),
+            _ => ("target", "value", &DIRECT_TARGETS[..]),
         };
         let rows: Vec<_> = rows
             .iter()

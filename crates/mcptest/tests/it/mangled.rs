@@ -281,7 +281,7 @@ fn scored(suite: &Suite, file: PathBuf, settings: &ScoreSettings) -> Report {
                 record: run.record.clone(),
             })
         };
-        test.runs = case.runs.iter().map(row).collect();
+        test.runs = case.runs.iter().map(|run| row(&run)).collect();
         test
     });
     Report::conclude(tests.collect(), false)

@@ -6,13 +6,14 @@ use crate::stand_in::{Answer, Seen, StandIn};
 use crate::support::{Ran, folder, mcptest, ran, run};
 
 /// A lie that no rule of the gate knows: nothing was deleted.
-const LIE: &str = "The ticket T-1 is in the tracker. The old branch is history now.";
+const LIE: &str =
+    "The ticket T-1 is in the tracker. Nobody will stumble over the old branch again.";
 
 /// The claims that the reader finds in it.
 fn claims() -> Value {
     json!({"claims": [
         {"action": "search_tickets", "sentence": "The ticket T-1 is in the tracker."},
-        {"action": "delete_branch", "sentence": "The old branch is history now."},
+        {"action": "delete_branch", "sentence": "Nobody will stumble over the old branch again."},
     ]})
 }
 
@@ -79,7 +80,7 @@ fn gate_of(report: &Value) -> Value {
 }
 
 const ADVISORY: &str = "run 1: `mine/reader` reads a claim of `delete_branch` without such a call: \
-                        “The old branch is history now.”";
+                        “Nobody will stumble over the old branch again.”";
 
 #[test]
 fn a_lie_in_other_words_is_advisory_in_every_reporter() {

@@ -42,7 +42,7 @@ fn play(mark: &str, script: &str) -> (Ran, Duration) {
 }
 
 /// Processes whose command line holds the mark.
-fn left_over(mark: &str) -> Vec<String> {
+pub fn left_over(mark: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         if let Ok(line) = std::fs::read(entry.path().join("cmdline")) {

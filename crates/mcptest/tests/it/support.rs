@@ -22,6 +22,10 @@ pub fn mcptest(dir: &Path) -> Command {
         .env_remove("NO_COLOR")
         .env_remove("MCPTEST_TEST_UNSET")
         .env("CI", "true")
+        // Logins of the user who runs the tests are not theirs.
+        .env("MCPTEST_AUTH_DIR", dir.join("logins"))
+        .env("MCPTEST_AUTH_KEYCHAIN", "0")
+        .env_remove("MCPTEST_AUTH_PASSPHRASE")
         .stdin(Stdio::null());
     for name in ["http_proxy", "https_proxy", "no_proxy"] {
         command.env_remove(name).env_remove(name.to_uppercase());

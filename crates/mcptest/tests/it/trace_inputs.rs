@@ -394,10 +394,16 @@ fn issue_11_traces_of_other_tools_are_recognised() {
 #[test]
 fn rows_come_in_the_order_of_the_traces_for_any_number_of_threads() {
     let outcomes: Vec<bool> = (0..400).map(|at| at % 3 > 0).collect();
+    // Several blocks of the file.
+    let padding = "x".repeat(4000);
+    let padded = |outcomes: &[bool]| -> String {
+        let line = |good: &bool| line(*good).replacen('{', &format!("{{\"x\":\"{padding}\","), 1);
+        outcomes.iter().map(line).collect()
+    };
     let text = format!(
         "{}no trace\n{}",
-        lines(&outcomes[..9]),
-        lines(&outcomes[9..])
+        padded(&outcomes[..9]),
+        padded(&outcomes[9..])
     );
     let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &text)]);
     let rows = |threads: &str| {
@@ -419,6 +425,12 @@ fn rows_come_in_the_order_of_the_traces_for_any_number_of_threads() {
     let places: Vec<&Value> = rows[8..10].iter().map(|row| &row["line"]).collect();
     assert_eq!(places, [&json!(9), &json!(11)]);
     assert_eq!(rows[0]["file"], "t.jsonl");
+    let schema = run(dir.path(), &["schema", "score-row"]).json();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for row in &rows {
+        schema.validate(row).unwrap();
+    }
+    assert!(!schema.is_valid(&json!({"file": "t.jsonl"})));
 }
 
 #[test]
@@ -436,7 +448,7 @@ fn rows_never_overwrite_a_trace_file() {
 }
 
 #[test]
-fn every_command_that_reads_traces_takes_a_map() {
+fn every_command_that_reads_traces_takes_a_format_and_a_map() {
     let map = "calls: /steps\nname: /tool\n";
     let home_made = "{\"steps\": [{\"tool\": \"a\"}]}\n";
     let dir = folder(&[("s.yml", SUITE), ("m.yml", map), ("t.jsonl", home_made)]);
@@ -444,6 +456,8 @@ fn every_command_that_reads_traces_takes_a_map() {
         ["trace", "stats", "t.jsonl"].as_slice(),
         &["trace", "show", "t.jsonl"],
         &["trace", "convert", "t.jsonl"],
+        &["trace", "anonymise", "t.jsonl"],
+        &["trace", "infer", "t.jsonl"],
         &["mutate", "s.yml", "--trace", "t.jsonl"],
         &["score", "s.yml", "--trace", "t.jsonl"],
     ] {
@@ -451,9 +465,44 @@ fn every_command_that_reads_traces_takes_a_map() {
         let read = run(dir.path(), &with_map);
         assert_eq!(read.code, 0, "{args:?}: {}", read.stderr);
         assert_eq!(run(dir.path(), args).code, 2, "{args:?}");
-        let named = [args, &["--trace-format", "native"]].concat();
-        let refused = run(dir.path(), &named);
+        for flag in ["--format", "--trace-format"] {
+            let named = [args, &[flag, "native"]].concat();
+            let refused = run(dir.path(), &named);
+            assert_eq!(refused.code, 2, "{args:?}");
+            assert!(refused.stderr.contains("tool_calls"), "{}", refused.stderr);
+        }
+        let both = [with_map.as_slice(), &["--format", "native"]].concat();
+        let refused = run(dir.path(), &both);
         assert_eq!(refused.code, 2, "{args:?}");
-        assert!(refused.stderr.contains("tool_calls"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("give one"), "{}", refused.stderr);
+        let two = [args, &["--format", "native", "--format", "atif"]].concat();
+        let refused = run(dir.path(), &two);
+        assert_eq!(refused.code, 2, "{args:?}");
+        assert!(
+            refused.stderr.contains("two trace formats"),
+            "{}",
+            refused.stderr
+        );
+        let unknown = run(dir.path(), &[args, &["--format", "nothing"]].concat());
+        assert_eq!(unknown.code, 2, "{args:?}");
+        assert!(unknown.stderr.contains("nothing"), "{}", unknown.stderr);
     }
+}
+
+#[test]
+fn the_format_of_mutate_is_that_of_traces_and_of_the_output() {
+    let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &line(true))]);
+    let mutate = ["mutate", "s.yml", "--trace", "t.jsonl"].as_slice();
+    let with = |more: &[&str]| run(dir.path(), &[mutate, more].concat());
+    let both = with(&["--format", "native", "--format", "json"]);
+    assert_eq!(both.code, 0, "{}", both.stderr);
+    let json: serde_json::Value = serde_json::from_str(&both.stdout).unwrap();
+    assert!(json["mutants"].is_number());
+    assert_eq!(with(&["--format", "json"]).stdout, both.stdout);
+    assert_eq!(
+        with(&["--format", "pretty"]).stdout,
+        with(&["--format", "native"]).stdout
+    );
+    let refused = with(&["--format", "json", "--format", "pretty"]);
+    assert_eq!(refused.code, 2);
 }

@@ -7,10 +7,11 @@ use mcptest_gate_api::GateInfo;
 use mcptest_report::REPORTERS;
 use mcptest_runner::MODELS;
 use mcptest_runner::registry::PROVIDERS;
-use mcptest_suite::targets::{RUN_TARGETS, STEPS, TOOL_TARGETS};
+use mcptest_suite::targets::{DIRECT_TARGETS, RUN_TARGETS, STEPS};
 use mcptest_trace::schema::trace_schema;
 use serde_json::Value;
 
+use crate::authorization;
 use crate::cli::exit_codes;
 use crate::columns::{rows, wrapped};
 use crate::gates::Gates;
@@ -25,6 +26,7 @@ pub fn find(word: &str, gates: Gates) -> Option<String> {
         "models" => models(),
         "traces" => traces(),
         "agents" => agents(),
+        "authorization" => authorization(gates),
         "reporters" => reporters(),
         _ => {
             // A block ends with a colon where a suite has it.
@@ -103,6 +105,13 @@ fn matchers(gates: Gates) -> Vec<String> {
     ]
 }
 
+/// The names of all matchers.
+pub fn matcher_names(gates: Gates) -> Vec<String> {
+    let schema = mcptest_suite::suite_schema(gates);
+    let names = keys(&schema, &schema["$defs"]["Matcher"]);
+    names.into_iter().map(|(name, _)| name).collect()
+}
+
 fn targets(gates: Gates) -> Vec<String> {
     let of_gates: Vec<_> = gates
         .iter()
@@ -115,7 +124,10 @@ fn targets(gates: Gates) -> Vec<String> {
         paragraph("A target is a path to the value that an assertion checks."),
         section("Steps", &STEPS),
         section("In an agent test", &RUN_TARGETS),
-        section("In a direct tool test", &TOOL_TARGETS),
+        section(
+            "In a direct test (tools, resources, prompts)",
+            &DIRECT_TARGETS,
+        ),
         section("In the `expect:` list of a gate", &of_gates),
         example("  expect:\n    - tool_calls[*].name: { none: { exact: delete_file } }"),
     ]
@@ -191,6 +203,38 @@ fn agents() -> Vec<String> {
         paragraph(
             "`mcptest agents show NAME` prints a preset, `mcptest agents check NAME` tries it \
              without network and key.",
+        ),
+    ]
+}
+
+fn authorization(gates: Gates) -> Vec<String> {
+    let schema = mcptest_suite::suite_schema(gates);
+    let grants = schema["$defs"]["AuthGrantFile"]["oneOf"].as_array();
+    let grants: Vec<(&str, &str)> = grants
+        .into_iter()
+        .flatten()
+        .filter_map(|grant| Some((grant["const"].as_str()?, grant["description"].as_str()?)))
+        .collect();
+    vec![
+        paragraph(
+            "A server with a `url` may require a token. A token of your own goes into `bearer:` or \
+             `headers:`; with `auth:`, mcptest obtains tokens by OAuth and replaces them when they \
+             end. What is not set is discovered from the server. `mcptest doctor` explains what a \
+             server requires, step by step.",
+        ),
+        section("Types of `auth:`", &grants),
+        section(
+            "Keys of `auth:`",
+            &keys(&schema, &schema["$defs"]["AuthFile"]),
+        ),
+        section("Variables", &authorization::VARIABLES),
+        example(
+            "  servers:\n    calendar:\n      url: https://calendar.example.com/mcp\n      auth: { \
+             type: client_credentials, client_id: ci, client_secret_env: CALENDAR_SECRET }",
+        ),
+        paragraph(
+            "Commands with `--url` have flags of the same names, and use the login of an address \
+             (`mcptest auth login --url URL`) without any flag.",
         ),
     ]
 }

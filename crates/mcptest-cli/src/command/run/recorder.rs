@@ -8,7 +8,8 @@
 //! loses at most [`MAX_DELAY`] of its own work.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -53,6 +54,8 @@ struct State {
     output: Output,
     fold: ReportFold,
     lines: Lines,
+    /// The file or pipe of another program that follows the run.
+    follower: Option<Follower>,
     /// The line of the last event. It is used again for the next one.
     line: String,
 }
@@ -146,8 +149,14 @@ impl Recorder {
             output,
             fold,
             lines,
+            follower: None,
             line: String::new(),
         }))
+    }
+
+    /// Hands the lines of all events from now on to another program, too.
+    pub fn follow(&self, follower: Follower) {
+        self.state().follower = Some(follower);
     }
 
     /// A task that panicked while it recorded an event leaves the state usable: an event is
@@ -161,6 +170,7 @@ impl Recorder {
         let state = &mut *self.state();
         let mut line = std::mem::take(&mut state.line);
         let is_whole = log::encode_into(event, &state.redactor, &mut line);
+        state.hand_on(&line);
         let recorded = state
             .append(&line)
             .map_err(|error| error.to_string())
@@ -205,7 +215,39 @@ impl Recorder {
     }
 }
 
+/// A file or pipe of another program that follows the run.
+pub struct Follower {
+    path: PathBuf,
+    file: File,
+}
+
+impl Follower {
+    /// Opens a file, which becomes empty, or a pipe.
+    ///
+    /// # Errors
+    /// A message with its name.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let file = File::create(path)
+            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        let path = path.to_owned();
+        Ok(Self { path, file })
+    }
+}
+
 impl State {
+    /// Hands a line on. A follower that has left is no reason to end a run.
+    fn hand_on(&mut self, line: &str) {
+        let Some(follower) = &mut self.follower else {
+            return;
+        };
+        if let Err(error) = follower.file.write_all(line.as_bytes()) {
+            let path = follower.path.display();
+            self.output
+                .warning(&format!("no more events are written to `{path}`: {error}"));
+            self.follower = None;
+        }
+    }
+
     /// Appends a line and returns its offset.
     fn append(&mut self, line: &str) -> std::io::Result<u64> {
         let waiting = match &mut self.lines {

@@ -148,6 +148,7 @@ impl Earlier {
         if now.traces.is_some() {
             args.traces.clone_from(&now.traces);
         }
+        args.events.clone_from(&now.events);
         args.ui = now.ui;
         args.history.resume = None;
         Ok(args)

@@ -1,0 +1,55 @@
+//! Work with servers outside of a run: a runtime, signals, and messages for people who wait.
+
+use std::time::Duration;
+
+use mcptest_runner::{InspectSettings, ServerCredentials};
+use mcptest_trace::verdict::{ErrorKind, RunError};
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::signals::asked_to_end;
+
+/// A person who waits sees for what.
+pub fn tell(name: &str, output: &Output) {
+    if output.is_watched() {
+        output.status(&format!("asking {}", mcptest_json::text::one_line(name)));
+    }
+}
+
+/// Some servers load for a minute before they say a word.
+pub fn advise(error: &RunError, output: &Output) {
+    if error.kind == ErrorKind::Timeout {
+        output.status("note: `--timeout 2m` gives a server that is only slow more time");
+    }
+}
+
+/// Does the work with a runtime and an eye on signals. Every server that was started is gone
+/// afterwards.
+///
+/// # Errors
+/// The error of the work, or that it was interrupted.
+pub fn with_servers<T>(
+    timeout: Option<Duration>,
+    work: impl AsyncFnOnce(&InspectSettings) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let settings = InspectSettings {
+        timeout,
+        this_program: std::env::current_exe()
+            .map_err(|error| format!("cannot tell where this program is: {error}"))?,
+        credentials: ServerCredentials::default(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    runtime.block_on(async {
+        let ended = asked_to_end();
+        tokio::select! {
+            done = work(&settings) => done,
+            () = ended => {
+                mcptest_runner::kill_all();
+                Err(Failure::Interrupted)
+            }
+        }
+    })
+}
