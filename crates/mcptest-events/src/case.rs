@@ -35,10 +35,25 @@ impl fmt::Display for CaseId {
 pub enum Kind {
     /// A model acted.
     Agent,
-    /// A tool was called directly.
+    /// A tool was called directly, or the tools were listed.
     Tool,
     /// The descriptions of a server's tools were judged.
     ToolQuality,
+    /// A resource was read directly, listed or completed.
+    Resource,
+    /// A prompt was requested directly, listed or completed.
+    Prompt,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Agent,
+        Self::Tool,
+        Self::ToolQuality,
+        Self::Resource,
+        Self::Prompt,
+    ];
 }
 
 /// A test with one model that is to be run.

@@ -20,7 +20,8 @@ use memchr::memmem::Finder;
 
 use crate::exit_code::ExitCode;
 use crate::model::Shard;
-use crate::report::{EarlyEnd, Report, RowFacts, RunRow, TestReport, Timing};
+use crate::report::{Report, TestReport, Timing};
+use crate::row::{EarlyEnd, RowFacts, RunRow};
 use crate::store::{RecordRange, RunStore, parse_record};
 
 /// Folds the events of a log into a [`Report`].
@@ -388,11 +389,20 @@ fn may_end_early(text: &str) -> bool {
 /// Folds a log file.
 ///
 /// # Errors
-/// A log that cannot be read.
+/// A log that cannot be read, or in which the record of a run is damaged: a report would have it as
+/// it is, and could not be read.
 pub fn read_log(file: File) -> Result<Report, LogError> {
     let mut fold = ReportFold::new();
     let mut reader = LogReader::new(BufReader::new(file.try_clone()?));
     while let Some(line) = reader.next_event()? {
+        if let Event::RunFinished(finished) = &line.event
+            && let Some(Err(error)) = finished.record.map(RawRecord::parse)
+        {
+            return Err(LogError::Line {
+                number: line.number,
+                problem: format!("the record of a run is damaged: {error}"),
+            });
+        }
         fold.event(line.event, line.text, line.offset);
     }
     Ok(fold.finish(RunStore::File(file)))

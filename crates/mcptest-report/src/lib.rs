@@ -16,9 +16,11 @@ pub mod markdown;
 mod matrix;
 pub mod merge;
 pub mod model;
+mod packed_rows;
 mod read;
 mod report;
 mod reporter;
+mod row;
 #[cfg(test)]
 mod samples;
 mod server_words;
@@ -33,12 +35,14 @@ pub use exit_code::{ExitCode, UnknownExitCode};
 pub use fold::{ReportFold, read_log};
 pub use gate_meaning::GateMeaning;
 pub use mcptest_redact::redact::Redactor;
+pub use packed_rows::{PackedRows, Rows};
 pub use read::{ReadError, read};
-pub use report::{Report, RunRow, ScoredRow, TestReport, Timing};
+pub use report::{Report, TestReport, Timing};
 pub use reporter::allure::results as allure_results;
 pub use reporter::html::{LiveState, live_page, write_live, write_part};
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, RenderError, Style, find, render};
+pub use row::{RunRow, ScoredRow};
 pub use store::{RunStore, Spool, StoreError};
 pub use summary::{RunSummary, VerdictCounts, summarise, write_list, write_list_json};
 

@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 use crate::broken_lines::BrokenLines;
 use crate::exit_code::ExitCode;
 use crate::model::{self, SCHEMA_VERSION, Shard};
-use crate::report::{Report, RunRow, TestReport, Timing};
+use crate::report::{Report, TestReport, Timing};
+use crate::row::RunRow;
 use crate::store::{RecordRange, RunStore, parse_record};
 
 /// The deepest nesting of a readable report. A server's answer may be nested to the limit of its
@@ -202,7 +203,7 @@ impl Records {
         self.0.extend_from_slice(&text);
         let range = RecordRange { offset, len };
         test.runs
-            .push(RunRow::of_record(&test.label, record, 0, range));
+            .push(&RunRow::of_record(&test.label, record, 0, range));
     }
 
     /// Gives the store to the tests.
@@ -224,7 +225,7 @@ pub(crate) fn timed(tests: &mut [TestReport], timing: model::Timing) -> Timing {
         let runs = test.runs.iter().filter(move |_| !is_catalog);
         catalog
             .into_iter()
-            .chain(runs.map(|run| test.row_name(run)))
+            .chain(runs.map(|run| test.row_name(&run).into_owned().into()))
     });
     if !rows.eq(timing.runs.iter().map(|time| time.name.as_str())) {
         matched.unmatched = Some(timing.runs);
@@ -241,9 +242,11 @@ pub(crate) fn timed(tests: &mut [TestReport], timing: model::Timing) -> Timing {
         if test.kind == Kind::ToolQuality {
             test.catalog_ms = times.next();
         } else {
-            for (run, time) in test.runs.iter_mut().zip(&mut times) {
-                run.set_duration(time);
-            }
+            let timed = test.runs.iter().map(|mut run| {
+                run.set_duration(times.next().unwrap_or(0));
+                run
+            });
+            test.runs = timed.collect();
         }
     }
     matched

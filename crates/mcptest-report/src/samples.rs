@@ -173,6 +173,7 @@ pub fn floor(verdict: Verdict, rate: u64) -> GateOutcome {
         summary: format!("selection {rate}%"),
         findings: Vec::new(),
         more_findings: 0,
+        notes: Vec::new(),
         advisories: Vec::new(),
         no_evidence: (verdict == Verdict::NoEvidence)
             .then(|| "no run was carried through".to_owned()),

@@ -54,8 +54,56 @@ pub(crate) fn server_words(run: &RunRecord) -> Vec<Words> {
     if more > 0 {
         words.push((format!("and {more} more failed calls"), Vec::new()));
     }
+    words.extend(requests(run));
+    words.extend(unanswered(run));
     words.extend(stderr(run));
     words
+}
+
+/// The answers to requests of a direct test that are not tool calls.
+fn requests(run: &RunRecord) -> Vec<Words> {
+    let requests = run.trace.extra("requests").and_then(Value::as_array);
+    let answered = requests.into_iter().flatten().filter_map(|request| {
+        let server = request.get("server")?.as_str()?;
+        let method = request.get("method")?.as_str()?;
+        let (verb, text) = match (request.get("result"), request.get("error")) {
+            (Some(result), _) => ("answered", words_of(result)),
+            (None, Some(error)) => {
+                let code = error.get("code").cloned().unwrap_or_default();
+                let message = error.get("message").and_then(Value::as_str);
+                (
+                    "failed",
+                    format!("Error {code}: {}", message.unwrap_or_default()),
+                )
+            }
+            (None, None) => return None,
+        };
+        let said = lines_of(&text, End::Tail);
+        let title = one_line(&format!("{server} {method}"));
+        (!said.is_empty()).then(|| (format!("{title} {verb}:"), said))
+    });
+    answered.take(MAX_CALLS).collect()
+}
+
+/// The text of a result, or the result as JSON.
+fn words_of(result: &Value) -> String {
+    match result.get("text").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => result.to_string(),
+    }
+}
+
+/// The requests of servers to which the client had no answer.
+fn unanswered(run: &RunRecord) -> Vec<Words> {
+    let messages = run.trace.extra("server_messages").and_then(Value::as_array);
+    let refused = messages.into_iter().flatten().filter_map(|message| {
+        let error = message.get("error")?.get("message")?.as_str()?;
+        let server = message.get("server")?.as_str()?;
+        let method = message.get("method")?.as_str()?;
+        let title = format!("{server} asked for {method}, and got an error:");
+        Some((one_line(&title), lines_of(error, End::Tail)))
+    });
+    refused.take(MAX_CALLS).collect()
 }
 
 /// The recorded stderr lines by server.
@@ -154,6 +202,36 @@ mod tests {
         let expected = vec!["one".to_owned(), "two".to_owned()];
         assert_eq!(words[1], ("stderr of weather:".to_owned(), expected));
         assert_eq!(server_words(&record(Verdict::Pass, trace)), []);
+    }
+
+    #[test]
+    fn requests_and_unanswered_questions_are_shown() {
+        let trace = json!({
+            "tool_calls": [],
+            "requests": [
+                {"server": "docs", "method": "resources/read", "params": {},
+                 "result": {"text": "one\ntwo"}},
+                {"server": "docs", "method": "prompts/get", "params": {},
+                 "error": {"code": -32602, "message": "no\u{1b}[31m"}},
+            ],
+            "server_messages": [
+                {"server": "docs", "method": "roots/list", "answer": {}},
+                {"server": "docs", "method": "sampling/createMessage",
+                 "error": {"code": -1, "message": "nobody is here"}},
+            ],
+        });
+        let words = server_words(&record(Verdict::Fail, trace));
+        let titles: Vec<&str> = words.iter().map(|(title, _)| title.as_str()).collect();
+        assert_eq!(
+            titles,
+            [
+                "docs resources/read answered:",
+                "docs prompts/get failed:",
+                "docs asked for sampling/createMessage, and got an error:",
+            ]
+        );
+        assert_eq!(words[0].1, ["one", "two"]);
+        assert!(!words[1].1[0].contains('\u{1b}'), "{words:?}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ function card(gate, meaning) {
     figureTable(gate, meaning),
     rest.map(failedAssertion),
     lines("Findings", gate.findings, gate.more_findings),
+    lines("Other cases", gate.notes),
     lines("Judged by a model, advisory", gate.advisories),
     gate.detail && Object.keys(gate.detail).length > 0 && lazy("The facts behind the figures", () => jsonBlock(gate.detail)),
   );

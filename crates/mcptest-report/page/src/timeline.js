@@ -25,6 +25,7 @@ export function timeline(record) {
     rest.map(failedAssertion),
     held.length > 0 &&
       el("details", { class: "held-box" }, el("summary", {}, `${count(held.length)} of ${count(failed.length + held.length)} expectations held or were skipped`), otherAssertions(held)),
+    attackList(trace),
     steps.length > 0 ? el("ol", { class: "timeline" }, steps) : el("p", { class: "small" }, "The run recorded no turns and no calls."),
     extras(trace),
   );
@@ -38,12 +39,29 @@ function exchanges(trace) {
     if (result.call_id !== undefined) byId.set(JSON.stringify(result.call_id), result);
   }
   const distractors = new Set(trace.distractors ?? []);
+  const attacks = attackRecords(trace);
   return (trace.tool_calls ?? []).map((call, at) => {
     const own = call.id === undefined ? undefined : byId.get(JSON.stringify(call.id));
     const result = own ?? (results[at]?.call_id === undefined ? results[at] : undefined);
     const id = call.server ? `${call.server}.${call.name}` : String(call.name);
-    return { call, result, at, id, isDistractor: distractors.has(id) || distractors.has(call.name), failed: [] };
+    const carried = namesOf(result?.attack).map((name) => attacks.find((attack) => attack.name === name) ?? { name });
+    const text = JSON.stringify(call.args ?? null);
+    const touched = attacks.some((attack) => isLong(attack.canary) && text.includes(JSON.stringify(attack.canary).slice(1, -1)));
+    return { call, result, at, id, isDistractor: distractors.has(id) || distractors.has(call.name), carried, touched, failed: [] };
   });
+}
+
+/** The attacks of the run. */
+function attackRecords(trace) {
+  return Array.isArray(trace.attacks) ? trace.attacks.filter((attack) => attack && typeof attack === "object") : [];
+}
+
+function namesOf(mark) {
+  return (Array.isArray(mark) ? mark : [mark]).filter((name) => typeof name === "string");
+}
+
+function isLong(canary) {
+  return typeof canary === "string" && canary.length >= 4;
 }
 
 /** The call that a target is about: `tool_calls[2].args` is about the third. */
@@ -59,11 +77,33 @@ function callOf(target, calls) {
 function events(trace, calls) {
   const steps = [];
   const waiting = [...calls];
-  const take = (wanted) => {
-    for (let at = 0; at < waiting.length; ) {
-      if (wanted(waiting[at])) steps.push(callStep(waiting.splice(at, 1)[0]));
-      else at += 1;
+  const offers = attackRecords(trace).filter((attack) => typeof attack.offered_after_calls === "number");
+  let made = 0;
+  const offer = () => {
+    for (const attack of offers.splice(0)) {
+      if (attack.offered_after_calls <= made) steps.push(attackStep(attack, "was offered to the agent here"));
+      else offers.push(attack);
     }
+  };
+  // Calls of one turn are made together, so texts in their results reach the agent after all of them.
+  const take = (wanted) => {
+    const delivered = [];
+    for (let at = 0; at < waiting.length; ) {
+      if (!wanted(waiting[at])) {
+        at += 1;
+        continue;
+      }
+      const exchange = waiting.splice(at, 1)[0];
+      steps.push(callStep(exchange));
+      made += 1;
+      delivered.push(...exchange.carried);
+      if (exchange.call.turn === undefined) {
+        for (const attack of delivered.splice(0)) steps.push(attackStep(attack, "reached the agent here"));
+        offer();
+      }
+    }
+    for (const attack of delivered) steps.push(attackStep(attack, "reached the agent here"));
+    offer();
   };
   let assistant = 0;
   let last = "";
@@ -71,6 +111,7 @@ function events(trace, calls) {
     const text = textOf(turn.content);
     if (turn.role === "assistant") {
       assistant += 1;
+      if (assistant === 1) offer();
       take((exchange) => exchange.call.turn !== undefined && exchange.call.turn < assistant);
       const acts = waiting.some((exchange) => exchange.call.turn === assistant);
       if (text.trim() || acts) steps.push(turnStep(`Turn ${assistant}`, text, turn));
@@ -81,6 +122,7 @@ function events(trace, calls) {
     }
   }
   take(() => true);
+  for (const request of trace.requests ?? []) steps.push(requestStep(request));
   const answer = trace.final_response;
   if (answer && answer.trim() !== last.trim()) steps.push(turnStep("Answer", answer, {}));
   return steps;
@@ -110,7 +152,41 @@ function turnStep(title, text, turn) {
   );
 }
 
-function callStep({ call, result, at, id, isDistractor, failed }) {
+/** The moment from which on the agent knew the text of an attack. */
+function attackStep(attack, words) {
+  const facts = [attack.place && `in the ${attack.place}`, attack.payload && `wording ${attack.payload}`].filter(Boolean).join(" · ");
+  return el(
+    "li",
+    { class: "step attack" },
+    el("p", { class: "step-head" }, el("span", { class: "chip attack" }, "attack"), foreign("strong", {}, String(attack.name)), ` ${words}`, facts && foreign("span", { class: "small" }, facts)),
+    typeof attack.text === "string" && foreign("p", { class: "said" }, attack.text),
+  );
+}
+
+/** The attacks of a run, and those that it never met. */
+function attackList(trace) {
+  const attacks = attackRecords(trace);
+  if (attacks.length === 0) return null;
+  const met = new Set((trace.tool_results ?? []).flatMap((result) => namesOf(result?.attack)));
+  return el(
+    "ul",
+    { class: "attacks" },
+    attacks.map((attack) =>
+      el(
+        "li",
+        {},
+        el("span", { class: "chip attack" }, "attack"),
+        " ",
+        foreign("strong", {}, String(attack.name)),
+        " ",
+        foreign("span", { class: "small" }, [attack.payload && `wording ${attack.payload}`, attack.canary && `canary ${attack.canary}`].filter(Boolean).join(" · ")),
+        !met.has(attack.name) && typeof attack.offered_after_calls !== "number" && el("span", { class: "chip" }, "never met"),
+      ),
+    ),
+  );
+}
+
+function callStep({ call, result, at, id, isDistractor, carried, touched, failed }) {
   const fault = result?.fault;
   const isError = result?.is_error === true;
   const facts = [timeOf(result) ?? timeOf(call), tokensOf(call)].filter(Boolean).join(" · ");
@@ -125,11 +201,50 @@ function callStep({ call, result, at, id, isDistractor, failed }) {
       isError && el("span", { class: "chip fail" }, "error"),
       fault !== undefined && el("span", { class: "chip fault" }, "injected fault: ", foreign("span", {}, String(fault))),
       isDistractor && el("span", { class: "chip distractor" }, "distractor"),
+      result?.contained === true && el("span", { class: "chip attack" }, "contained: met the attacker's goal, not sent"),
+      touched && result?.contained !== true && el("span", { class: "chip attack" }, "has the canary"),
+      carried.map((attack) => el("span", { class: "chip attack" }, "carries the attack ", foreign("span", {}, String(attack.name)))),
       facts && el("span", { class: "small" }, facts),
     ),
     call.args !== undefined && part("Arguments", jsonBlock(call.args)),
     result ? part(isError ? "Error" : "Result", resultBlocks(result), isError) : el("p", { class: "small" }, "No result was recorded."),
     failed.map(failedAssertion),
+  );
+}
+
+/** A request of a direct test that is not a tool call: of resources, prompts or lists. */
+function requestStep(request) {
+  const isError = request.error !== undefined;
+  const answer = isError ? request.error : request.result;
+  return el(
+    "li",
+    { class: `step call${isError ? " is-error" : ""}` },
+    el(
+      "p",
+      { class: "step-head" },
+      foreign("code", { class: "tool" }, `${request.server} ${request.method}`),
+      isError && el("span", { class: "chip fail" }, "error"),
+    ),
+    part("Parameters", jsonBlock(request.params)),
+    answer === undefined ? el("p", { class: "small" }, "No answer was recorded.") : part(isError ? "Error" : "Result", jsonBlock(answer), isError),
+  );
+}
+
+/** Messages that servers sent by themselves: requests with the client's answers, notifications. */
+function messages(trace) {
+  return el(
+    "ol",
+    { class: "timeline" },
+    trace.server_messages.map((message) =>
+      el(
+        "li",
+        { class: "step call" },
+        el("p", { class: "step-head" }, foreign("code", { class: "tool" }, `${message.server} ${message.method}`)),
+        message.params !== undefined && part("Parameters", jsonBlock(message.params)),
+        message.answer !== undefined && part("Answer of the client", jsonBlock(message.answer)),
+        message.error !== undefined && part("Error of the client", jsonBlock(message.error), true),
+      ),
+    ),
   );
 }
 
@@ -182,6 +297,9 @@ function extras(trace) {
     "div",
     { class: "extras" },
     facts.map((text) => foreign("p", { class: "small" }, text)),
+    trace.task !== undefined && part("Task", jsonBlock(trace.task)),
+    trace.cancellation !== undefined && part("Cancellation", jsonBlock(trace.cancellation)),
+    trace.server_messages?.length > 0 && lazy(`${count(trace.server_messages.length)} messages of servers`, () => messages(trace)),
     trace.judgements?.length && lazy("Opinions of judges", () => jsonBlock(trace.judgements)),
     trace.stderr !== undefined && lazy("Standard error of servers", () => jsonBlock(trace.stderr)),
     trace.catalog?.length && lazy(`${count(trace.catalog.length)} offered tools`, () => tools(trace)),

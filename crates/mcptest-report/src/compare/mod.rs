@@ -446,11 +446,7 @@ fn figures(test: &TestReport) -> Map<String, Value> {
     }
     figures.insert("runs.total".to_owned(), test.run_count().into());
     figures.insert("runs.passed".to_owned(), test.passed_runs().into());
-    let mut tokens: Vec<u64> = test
-        .runs
-        .iter()
-        .filter_map(crate::report::RunRow::tokens)
-        .collect();
+    let mut tokens: Vec<u64> = test.runs.iter().filter_map(|run| run.tokens()).collect();
     tokens.sort_unstable();
     if let Some(most) = tokens.last() {
         let (low, high) = (tokens[(tokens.len() - 1) / 2], tokens[tokens.len() / 2]);

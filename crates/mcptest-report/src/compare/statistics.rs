@@ -16,7 +16,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Pair;
-use crate::report::{Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
+use crate::row::RunRow;
 
 /// The level of significance.
 const ALPHA: f64 = 0.05;
@@ -208,8 +209,13 @@ pub(super) fn means(matched: &[Matched<'_>], is_timed: bool) -> Vec<MeanChange> 
                 continue;
             }
             let old = pair.old.iter().flat_map(|test| &test.runs);
-            let old: Vec<f64> = old.filter_map(figure).collect();
-            let new: Vec<f64> = pair.new.runs.iter().filter_map(figure).collect();
+            let old: Vec<f64> = old.filter_map(|run| figure(&run)).collect();
+            let new: Vec<f64> = pair
+                .new
+                .runs
+                .iter()
+                .filter_map(|run| figure(&run))
+                .collect();
             let change = mean_change(Some(pair.new.id.clone()), mean, &old, &new);
             found.extend(change.map(|change| MeanChange {
                 at: pair.at,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mcptest_catalog::doctor::DoctorReport;
+use mcptest_catalog::doctor::{Authorization, DoctorReport};
 use mcptest_catalog::lint::lines::Line;
 
 use crate::markdown::{cell, plain, sentence};
@@ -10,11 +10,27 @@ use crate::markdown::{cell, plain, sentence};
 /// The number of tools in a table; the others are summed in one row.
 const MAX_ROWS: usize = 20;
 
+/// The steps of an authorization that failed, and what to write into a suite.
+fn write_steps(out: &mut dyn Write, authorization: &Authorization) -> io::Result<()> {
+    for (number, step) in authorization.steps.iter().enumerate() {
+        let (action, detail) = (sentence(&step.action), sentence(&step.detail));
+        let number = number + 1;
+        writeln!(out, "{number}. **{}** {action}: {detail}", step.outcome)?;
+    }
+    for line in &authorization.advice {
+        writeln!(out, "- {}", sentence(line))?;
+    }
+    writeln!(out)
+}
+
 pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
     for server in &report.servers {
         writeln!(out, "## {}\n", plain(&server.name))?;
         if let Some(error) = &server.error {
             writeln!(out, "Does not start: {}\n", sentence(&error.message))?;
+            if let Some(authorization) = &server.authorization {
+                write_steps(out, authorization)?;
+            }
             continue;
         }
         if let Some(revision) = &server.revision {

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_catalog::doctor::{DoctorReport, LintReport, ServerReport};
+use mcptest_catalog::doctor::{Authorization, DoctorReport, LintReport, ServerReport};
 use mcptest_catalog::lint::Severity;
 use mcptest_catalog::lint::lines::Line;
 use mcptest_catalog::similar_names::Similarity;
 use mcptest_json::text::{lines, one_line, shorten};
+use serde_json::Value;
 
 use crate::reporter::Style;
 use crate::reporter::terminal::paint;
@@ -67,6 +68,45 @@ fn page(report: &DoctorReport, style: Style) -> String {
     out
 }
 
+/// The steps of an authorization that failed, and what to write into a suite.
+fn write_steps(out: &mut String, authorization: &Authorization) {
+    out.push_str("  authorization, step by step:\n");
+    for (number, step) in authorization.steps.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "  {:>3}. {:<8}{}",
+            number + 1,
+            step.outcome,
+            one_line(&step.action)
+        );
+        let _ = writeln!(out, "               {}", one_line(&step.detail));
+    }
+    if !authorization.advice.is_empty() {
+        out.push_str("  in the suite:\n");
+    }
+    for line in &authorization.advice {
+        let _ = writeln!(out, "    {}", one_line(line));
+    }
+}
+
+/// A token in one line.
+fn token_line(token: &Value) -> String {
+    let text = |key: &str| one_line(token.get(key).and_then(Value::as_str).unwrap_or_default());
+    let scopes = token.get("scopes").and_then(Value::as_array);
+    let scopes: Vec<&str> = scopes
+        .map(|scopes| scopes.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let scopes = match scopes.as_slice() {
+        [] => String::new(),
+        scopes => format!(", scopes {}", one_line(&scopes.join(" "))),
+    };
+    let end = match token.get("expires_in").and_then(Value::as_u64) {
+        Some(seconds) => format!(", for {seconds} s"),
+        None => String::new(),
+    };
+    format!("{} at {}{scopes}{end}", text("grant"), text("issuer"))
+}
+
 fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, style: Style) {
     let name = paint(style, Paint::new().bold(), &one_line(&server.name));
     let info = |key: &str| {
@@ -86,6 +126,9 @@ fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, 
             error.kind.as_str(),
             indent(&lines(&error.message))
         );
+        if let Some(authorization) = &server.authorization {
+            write_steps(out, authorization);
+        }
         return;
     }
     if let Some(revision) = &server.revision {
@@ -97,6 +140,13 @@ fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, 
             "  times         {} ms to the first answer, {} ms for the list of tools",
             timing.handshake_ms, timing.list_ms
         );
+    }
+    if let Some(token) = server
+        .authorization
+        .as_ref()
+        .and_then(|authorization| authorization.token.as_ref())
+    {
+        let _ = writeln!(out, "  authorized    {}", token_line(token));
     }
     if !server.capabilities.is_empty() {
         let list: Vec<String> = server

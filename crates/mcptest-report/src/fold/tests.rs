@@ -115,7 +115,7 @@ fn facts_of_rows_equal_those_of_their_records() {
     events.extend(records.iter().map(|record| finished(0, record.clone())));
     let report = live(&encoded(&events));
     let test = &report.tests[0];
-    assert_eq!(test.runs.len(), records.len());
+    assert_eq!(test.runs.len(), records.len() as u64);
     for (row, record) in test.runs.iter().zip(&records) {
         let range = RecordRange { offset: 0, len: 0 };
         let wanted = RunRow::of_record("test 0", record, row.duration_ms(), range);
@@ -126,8 +126,8 @@ fn facts_of_rows_equal_those_of_their_records() {
                 test.row_name(row).into_owned(),
             )
         };
-        assert_eq!(facts(row), facts(&wanted), "{}", record.name);
-        assert_eq!(&test.record(row).unwrap(), record);
+        assert_eq!(facts(&row), facts(&wanted), "{}", record.name);
+        assert_eq!(&test.record(&row).unwrap(), record);
     }
     let pretty = rendered("pretty", &report);
     assert!(
@@ -245,6 +245,24 @@ fn a_resumed_run_replaces_what_it_repeats() {
 }
 
 #[test]
+fn a_damaged_record_is_an_error_with_its_line() {
+    let text = encoded(&invocation(1, 1));
+    let at = text.find("\"record\":{").unwrap();
+    let damaged = format!(
+        "{}{}",
+        &text[..at],
+        text[at..].replacen("\"name\"", "\"nake\"", 1)
+    );
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(damaged.as_bytes()).unwrap();
+    file.rewind().unwrap();
+    let line = 1 + text[..at].matches('\n').count();
+    let error = read_log(file).unwrap_err().to_string();
+    let expected = format!("line {line}: the record of a run is damaged: missing field `name`");
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
 fn a_panic_is_an_error_of_ours() {
     let mut events = invocation(1, 1);
     events.pop();
@@ -305,13 +323,9 @@ fn rows_are_small() {
     assert!(held <= 16 << 20, "{held} bytes while the runs end");
     let report = fold.finish(spool.into_store().unwrap());
     let runs = &report.tests[0].runs;
-    assert_eq!(runs.len(), RUNS as usize);
-    let rows: usize = runs.iter().map(RunRow::bytes).sum();
-    assert!(
-        rows <= 80 * runs.len(),
-        "{} bytes per run",
-        rows / runs.len()
-    );
+    assert_eq!(runs.len(), u64::from(RUNS));
+    let bytes = runs.held_bytes() / RUNS as usize;
+    assert!(bytes <= 12, "{bytes} bytes per run");
     assert!(matches!(*report.tests[0].store, RunStore::File(_)));
     // The reporters keep nothing either: they write to the end without a buffer of their own.
     let mut counted = Counted::default();
@@ -403,7 +417,7 @@ proptest! {
         for test in &report.tests {
             let case: usize = test.id.name["test ".len()..].parse().unwrap();
             for run in &test.runs {
-                prop_assert_eq!(test.record(run).unwrap().index, run.index());
+                prop_assert_eq!(test.record(&run).unwrap().index, run.index());
                 listed.push((case, u32::try_from(run.index()).unwrap()));
             }
         }

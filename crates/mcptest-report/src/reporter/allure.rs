@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::entries::{Entry, entries, name, write_json};
 use super::{RenderError, Style};
-use crate::report::{Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
+use crate::row::RunRow;
 
 /// The number of reasons of a test.
 const MAX_REASONS: usize = 20;
@@ -123,7 +124,7 @@ fn add_runs(result: &mut Value, test: &TestReport, is_timed: bool) {
     let mut start = 0_u64;
     let mut steps = Vec::new();
     for run in test.runs.iter().take(MAX_STEPS) {
-        steps.push(step(run, start));
+        steps.push(step(&run, start));
         start = start.saturating_add(run.duration_ms());
     }
     if is_timed {

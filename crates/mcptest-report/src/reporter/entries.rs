@@ -11,7 +11,8 @@ use mcptest_trace::verdict::Verdict;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::report::{Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
+use crate::row::RunRow;
 use crate::store::StoreError;
 use crate::verdict_word::verdict_word;
 
@@ -114,7 +115,7 @@ impl Entry<'_> {
             reasons.extend(failed.map(assertion));
         }
         for run in failed_runs(test).take(MAX_RUNS) {
-            let record = test.details(run)?;
+            let record = test.details(&run)?;
             let name = &record.name;
             if let Some(error) = &record.error {
                 let kind = error.kind.as_str();
@@ -158,7 +159,7 @@ impl Entry<'_> {
 }
 
 /// The runs that did not pass and have a record.
-pub(super) fn failed_runs(test: &TestReport) -> impl Iterator<Item = &RunRow> {
+pub(super) fn failed_runs(test: &TestReport) -> impl Iterator<Item = RunRow> {
     let runs = test.runs.iter();
     runs.filter(|run| run.verdict() != Verdict::Pass && run.record_len() > 0)
 }

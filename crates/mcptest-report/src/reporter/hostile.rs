@@ -25,6 +25,7 @@ fn report_with(text: &str) -> Report {
     let mut gate = samples::floor(Verdict::Fail, 50);
     gate.summary = text.to_owned();
     gate.findings = vec![text.to_owned()];
+    gate.notes = vec![text.to_owned()];
     gate.advisories = vec![text.to_owned()];
     test.gates.push(gate);
     test.suite = text.to_owned();

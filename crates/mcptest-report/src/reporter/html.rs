@@ -143,7 +143,7 @@ pub fn write_part(
     let Some(row) = test.runs.iter().find(|row| row.index() == number) else {
         return Ok(false);
     };
-    blocks::write_record(test, row, out)?;
+    blocks::write_record(test, &row, out)?;
     Ok(true)
 }
 

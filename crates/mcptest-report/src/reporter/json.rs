@@ -78,7 +78,7 @@ fn write_test(test: &TestReport, with_file: bool, out: &mut dyn Write) -> Result
     object.entry("verdict", &test.verdict)?;
     let mut buffer = Vec::new();
     object.list("runs", &test.runs, |run, out| {
-        let text = test.record_text(run, &mut buffer)?;
+        let text = test.record_text(&run, &mut buffer)?;
         Ok(out.write_all(text.as_bytes())?)
     })?;
     object.optional("run_totals", &test.run_totals)?;
@@ -107,6 +107,9 @@ fn write_gate(gate: &GateOutcome, out: &mut dyn Write) -> Result<(), RenderError
     }
     if gate.more_findings > 0 {
         object.entry("more_findings", &gate.more_findings)?;
+    }
+    if !gate.notes.is_empty() {
+        object.entry("notes", &gate.notes)?;
     }
     if !gate.advisories.is_empty() {
         object.entry("advisories", &gate.advisories)?;
@@ -295,7 +298,7 @@ fn run_times(report: &Report) -> impl Iterator<Item = RunTiming> {
         });
         let runs = test.runs.iter().filter(move |_| !is_catalog);
         catalog.into_iter().chain(runs.map(|run| RunTiming {
-            name: test.row_name(run).into_owned(),
+            name: test.row_name(&run).into_owned(),
             duration_ms: run.duration_ms(),
         }))
     })

@@ -23,7 +23,8 @@ use mcptest_trace::verdict::{ErrorKind, Verdict};
 use super::{RenderError, Style, pretty};
 use crate::broken_lines::BrokenLines;
 use crate::complexity;
-use crate::report::{Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
+use crate::row::RunRow;
 use crate::server_words::server_words;
 use crate::verdict_word::verdict_word;
 
@@ -229,7 +230,7 @@ impl TestCase<'_> {
             }
             Verdict::Error => {
                 write_attempts(out, test, Verdict::Fail, "rerunFailure")?;
-                let error = test.runs.iter().find_map(RunRow::error);
+                let error = test.runs.iter().find_map(|run| run.error());
                 let kind = error.map_or("error", ErrorKind::as_str);
                 write_element(out, "error", kind, test)?;
                 write_attempts(out, test, Verdict::Error, "rerunError")
@@ -277,7 +278,7 @@ fn write_attempts(
         return Ok(());
     }
     for row in test.runs.iter().filter(|run| run.verdict() == verdict) {
-        let run = test.details(row)?;
+        let run = test.details(&row)?;
         let mut text = Head::default();
         pretty::write_run_details(&mut text, &run, Style::default())?;
         let kind = run
@@ -308,7 +309,7 @@ fn reason(test: &TestReport) -> Result<String, RenderError> {
     let mut first = reasons.next();
     let mut more = reasons.count();
     for run in test.runs.iter().filter(|run| run.verdict() == test.verdict) {
-        match reason_of_run(test, run)? {
+        match reason_of_run(test, &run)? {
             Some(reason) if first.is_none() => first = Some(reason),
             Some(_) => more += 1,
             None => {}

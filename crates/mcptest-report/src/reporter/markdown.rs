@@ -189,7 +189,7 @@ fn reasons(test: &TestReport) -> Result<String, RenderError> {
         .iter()
         .filter(|run| run.verdict() != Verdict::Pass)
     {
-        let run = test.details(row)?;
+        let run = test.details(&row)?;
         if let Some(error) = &run.error {
             let message = format!("{}: {}", error.kind.as_str(), error.message);
             reasons.push(format!("{} {}", code(&run.name), code(&message)));

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::entries::{Entry, entries, name, text, write_json};
 use super::{RenderError, Style};
 use crate::model::SCHEMA_VERSION;
-use crate::report::{Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
+use crate::row::RunRow;
 use crate::verdict_word::verdict_word;
 
 /// The longest summary of a gate, in characters.
@@ -28,7 +29,7 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
     for entry in entries(report) {
         if let Some(test) = entry.test {
             for run in &test.runs {
-                write_json(&run_event(test, run, is_timed), out)?;
+                write_json(&run_event(test, &run, is_timed), out)?;
             }
         }
         write_json(&test_event(&entry, is_timed)?, out)?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::entries::{entries, name};
 use super::{RenderError, Style};
-use crate::report::{Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
 
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let tests = labelled(report);
@@ -53,7 +53,7 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
         &tests,
         ("mcptest_test_tokens", "The tokens of all runs of the test."),
         |test| {
-            let counts = test.runs.iter().filter_map(RunRow::tokens);
+            let counts = test.runs.iter().filter_map(|run| run.tokens());
             let sum = counts.reduce(u64::saturating_add);
             sum.map(|sum| sum.to_string())
         },

@@ -167,7 +167,7 @@ fn catalog(test: &TestReport, gate: &GateOutcome) -> Result<Vec<(String, u64)>, 
     };
     let recorded = test.runs.iter().filter(|run| run.record_len() > 0);
     for run in recorded.take(MAX_CATALOGS) {
-        let record = test.record(run)?;
+        let record = test.record(&run)?;
         let mut tools = tools(&record.trace);
         if tools.iter().map(|(_, tokens)| tokens).sum::<u64>() == surface {
             tools.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));

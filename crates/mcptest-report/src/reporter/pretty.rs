@@ -20,7 +20,8 @@ use super::terminal::{badge_word, colour, line, paint};
 use super::{RenderError, Style, table};
 use crate::complexity;
 use crate::matrix::matrices;
-use crate::report::{EarlyEnd, Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
+use crate::row::EarlyEnd;
 use crate::server_words::server_words;
 
 /// The longest value shown in full, in characters.
@@ -185,13 +186,7 @@ fn write_broken_lines(out: &mut dyn Write, report: &Report, style: Style) -> io:
 /// Returns true if all runs of a test fit in one row: there are several, and all of them passed
 /// without anything to add.
 fn is_folded(test: &TestReport, style: Style) -> bool {
-    let is_plain = |run: &RunRow| {
-        run.verdict() == Verdict::Pass && !run.has_details() && run.early_end().is_none()
-    };
-    !style.verbose
-        && test.runs.len() > 1
-        && test.no_evidence.is_none()
-        && test.runs.iter().all(is_plain)
+    !style.verbose && test.runs.len() > 1 && test.no_evidence.is_none() && test.runs.are_plain()
 }
 
 /// Writes the rows of a test and their details.
@@ -205,7 +200,7 @@ pub(super) fn write_test(
     let folded = is_folded(test, style);
     if folded {
         let name = format!("{} ×{}", test.label, test.runs.len());
-        let facts = facts(test.kind, &test.runs, style);
+        let facts = facts(test.kind, test.runs.totals(), None, style);
         line(out, &format!("{}{facts}", row(Verdict::Pass, &name, style)))?;
     }
     let mut runs = test.runs.iter().filter(|_| !folded).peekable();
@@ -215,10 +210,13 @@ pub(super) fn write_test(
             Verdict::Pass if test.no_evidence.is_some() && !test.interrupted => test.verdict,
             verdict => verdict,
         };
-        let mut name = test.row_name(run);
-        let mut facts = facts(test.kind, std::slice::from_ref(run), style);
+        let mut name = test.row_name(&run);
+        let mut totals = RunTotals::default();
+        let calls = (run.calls(), run.errors());
+        totals.add(run.verdict(), run.error(), calls, run.tokens());
+        let mut facts = facts(test.kind, &totals, run.early_end(), style);
         let record = match run.has_details() {
-            true => Some(test.details(run)?),
+            true => Some(test.details(&run)?),
             false => None,
         };
         let error = record.as_ref().and_then(|record| record.error.as_ref());
@@ -249,7 +247,7 @@ pub(super) fn write_test(
         block(out, &line)?;
     }
     if let Some(saved) = test.saved_runs.filter(|saved| *saved > 0) {
-        let made = test.runs.len() as u64;
+        let made = test.runs.len();
         let text = format!(
             "decided after {made} of {} runs: {saved} saved",
             made.saturating_add(saved)
@@ -358,6 +356,9 @@ pub(super) fn write_run_details(
     Ok(())
 }
 
+/// More errors than this are not remembered: a million traces may have one each.
+const MAX_SHOWN_ERRORS: usize = 100;
+
 /// The errors that were shown in full. A server that does not start is the error of all its tests,
 /// with the same lines of its stderr.
 #[derive(Default)]
@@ -371,7 +372,9 @@ impl ShownErrors {
         if !is_all || !error.message.contains('\n') {
             return None;
         }
+        let is_full = self.0.len() >= MAX_SHOWN_ERRORS;
         match self.0.entry((error.kind, error.message.clone())) {
+            Entry::Vacant(_) if is_full => None,
             Entry::Vacant(place) => {
                 place.insert(one_line(row));
                 None
@@ -425,25 +428,19 @@ impl Skipped {
 }
 
 /// The figures after the name of a run, or of several runs together.
-fn facts(kind: Kind, runs: &[RunRow], style: Style) -> String {
-    let sum = |figure: fn(&RunRow) -> u32| runs.iter().map(|run| u64::from(figure(run))).sum();
-    let (calls, errors): (u64, u64) = (sum(RunRow::calls), sum(RunRow::errors));
+fn facts(kind: Kind, totals: &RunTotals, end: Option<EarlyEnd>, style: Style) -> String {
     if kind != Kind::Agent {
         // A direct test makes one call. A passing one may expect an error.
         return String::new();
     }
-    let mut facts = counted(calls, "call");
-    if errors > 0 {
-        facts.push_str(&format!(", {}", counted(errors, "error")));
+    let mut facts = counted(totals.calls, "call");
+    if totals.failed_calls > 0 {
+        facts.push_str(&format!(", {}", counted(totals.failed_calls, "error")));
     }
-    let tokens = runs.iter().map(RunRow::tokens);
-    if let Some(tokens) = tokens
-        .reduce(|sum, one| Some(sum?.saturating_add(one?)))
-        .flatten()
-    {
-        facts.push_str(&format!(", {tokens} tokens"));
+    if totals.runs_with_tokens == totals.runs {
+        facts.push_str(&format!(", {} tokens", totals.tokens));
     }
-    if let Some(end) = runs.first().and_then(RunRow::early_end) {
+    if let Some(end) = end {
         facts.push_str(", ");
         facts.push_str(early_end(end));
     }
@@ -475,7 +472,9 @@ fn write_gate(
 ) -> io::Result<()> {
     let name = match test.kind {
         Kind::ToolQuality => test.label.clone(),
-        Kind::Agent | Kind::Tool => format!("{}: {}", test.label, gate.block),
+        Kind::Agent | Kind::Tool | Kind::Resource | Kind::Prompt => {
+            format!("{}: {}", test.label, gate.block)
+        }
     };
     let row = row(gate.verdict, &name, style);
     line(out, &format!("{row}  {}", one_line(summary(gate))))?;
@@ -497,6 +496,10 @@ fn write_gate(
         for assertion in failed {
             write_assertion(out, assertion, style)?;
         }
+    }
+    for note in gate.notes.iter().filter(|_| style.verbose) {
+        let note = shorten(&one_line(note), 2 * MAX_VALUE);
+        block(out, &paint(style, Paint::new().dimmed(), &note))?;
     }
     for advisory in gate.advisories.iter().take(MAX_FINDINGS) {
         let advisory = shorten(&one_line(advisory), 2 * MAX_VALUE);

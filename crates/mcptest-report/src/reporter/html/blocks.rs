@@ -9,8 +9,9 @@ use flate2::write::DeflateEncoder;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 
-use crate::report::{Report, RunRow, TestReport};
+use crate::report::{Report, TestReport};
 use crate::reporter::RenderError;
+use crate::row::RunRow;
 
 /// The size of the records from which on a block is closed, in bytes of JSON.
 const BLOCK_BYTES: u64 = 256 * 1024;
@@ -82,9 +83,12 @@ pub(super) fn write(
         passed: layout.passed_bytes,
     };
     for (test, blocks) in report.tests.iter().zip(&layout.tests) {
+        let mut rows = test.runs.iter();
         for (at, start) in blocks.starts.iter().enumerate() {
             let end = blocks.starts.get(at + 1).copied();
-            let runs = &test.runs[*start..end.unwrap_or(test.runs.len())];
+            let runs = rows
+                .by_ref()
+                .take(end.map_or(usize::MAX, |end| end - start));
             let number = blocks.first + at;
             write!(out, "<script type=\"text/plain\" id=\"block-{number}\">")?;
             let base64 = EncoderWriter::new(&mut *out, &STANDARD);
@@ -119,7 +123,7 @@ impl Room {
 fn write_block(
     test: &TestReport,
     with_gates: bool,
-    runs: &[RunRow],
+    runs: impl Iterator<Item = RunRow>,
     room: &mut Room,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
@@ -130,12 +134,12 @@ fn write_block(
         out.write_all(b",")?;
     }
     out.write_all(b"\"runs\":[")?;
-    for (at, run) in runs.iter().enumerate() {
+    for (at, run) in runs.enumerate() {
         if at > 0 {
             out.write_all(b",")?;
         }
-        match room.take(run) {
-            true => write_record(test, run, out)?,
+        match room.take(&run) {
+            true => write_record(test, &run, out)?,
             false => out.write_all(b"null")?,
         }
     }
@@ -185,7 +189,8 @@ mod tests {
             })
             .collect();
         let report = samples::concluded(vec![written, samples::test("b", None, Verdict::Pass)]);
-        let len = report.tests[0].runs[0].record_len();
+        let rows: Vec<RunRow> = report.tests[0].runs.iter().collect();
+        let len = rows[0].record_len();
         assert!(len > 0);
         let layout = Layout::with_limits(&report, 2 * len, 3 * len);
         assert_eq!(layout.tests[0].starts, [0, 2, 4]);
@@ -193,17 +198,13 @@ mod tests {
             (layout.tests[1].first, &layout.tests[1].starts),
             (3, &vec![0])
         );
-        let failed = report.tests[0].runs[3].record_len();
+        let failed = rows[3].record_len();
         assert_eq!(layout.passed_bytes, 3 * len - failed);
         let mut room = Room {
             failed,
             passed: len,
         };
-        let fits: Vec<bool> = report.tests[0]
-            .runs
-            .iter()
-            .map(|run| room.take(run))
-            .collect();
+        let fits: Vec<bool> = rows.iter().map(|run| room.take(run)).collect();
         assert_eq!(fits, [true, false, false, true, false]);
     }
 }

@@ -18,9 +18,11 @@ use crate::broken_lines::BrokenLines;
 use crate::exit_code::ExitCode;
 use crate::gate_meaning::GateMeaning;
 use crate::model::Shard;
-use crate::report::{Report, RunRow, TestReport};
+use crate::packed_rows::PackedRows;
+use crate::report::{Report, TestReport};
 use crate::reporter::plots::Plots;
 use crate::reporter::{RenderError, Style};
+use crate::row::RunRow;
 
 /// The version of the head. The page and the data come from one program, so it is only for those
 /// who read pages with other programs.
@@ -252,7 +254,7 @@ fn entry<'a>(
 
 /// The runs of a test as columns. A column is absent if no run has the figure.
 struct Columns<'a> {
-    runs: &'a [RunRow],
+    runs: &'a PackedRows,
     timed: bool,
 }
 
@@ -295,9 +297,9 @@ impl Serialize for Columns<'_> {
 }
 
 /// A figure of all runs; empty if it is not wanted.
-fn column<T>(runs: &[RunRow], wanted: bool, figure: impl Fn(&RunRow) -> T) -> Vec<T> {
+fn column<T>(runs: &PackedRows, wanted: bool, figure: impl Fn(&RunRow) -> T) -> Vec<T> {
     match wanted {
-        true => runs.iter().map(figure).collect(),
+        true => runs.iter().map(|run| figure(&run)).collect(),
         false => Vec::new(),
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn reasons(test: &TestReport) -> Result<Vec<String>, StoreError> {
     reasons.extend(test.no_evidence.as_deref().map(one_line));
     let mut runs = test.runs.iter();
     if let Some(row) = runs.find(|run| run.verdict() != Verdict::Pass && run.record_len() > 0) {
-        let run = test.details(row)?;
+        let run = test.details(&row)?;
         if let Some(error) = &run.error {
             reasons.push(format!(
                 "{}: {}",

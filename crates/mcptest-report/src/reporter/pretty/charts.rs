@@ -2,7 +2,7 @@
 
 use mcptest_trace::outcome::GateOutcome;
 
-use crate::report::{RunRow, TestReport};
+use crate::report::TestReport;
 use crate::reporter::Style;
 use crate::reporter::plots::{self, CurvePoint};
 use crate::reporter::sparkline::{greatest, sparkline};
@@ -23,18 +23,26 @@ pub(super) fn of_gate(gate: &GateOutcome) -> Option<String> {
     }
 }
 
-/// The chart of the tokens of each run. It is shown where runs differ by half or more.
+/// The chart of the tokens of each run. It is shown where runs differ by half or more. A test may
+/// have a million runs: only the columns of the chart are kept.
 pub(super) fn of_tokens(test: &TestReport, style: Style) -> Option<String> {
-    let tokens: Vec<u64> = test
-        .runs
-        .iter()
-        .map(RunRow::tokens)
-        .collect::<Option<_>>()?;
-    let (least, most) = (*tokens.iter().min()?, *tokens.iter().max()?);
+    let runs = usize::try_from(test.runs.len()).ok()?;
+    if runs < MIN_RUNS {
+        return None;
+    }
+    let (mut least, mut most) = (u64::MAX, 0);
+    let mut columns = Vec::new();
+    let mut shown = places(runs, MAX_COLUMNS).peekable();
+    for (at, run) in test.runs.iter().enumerate() {
+        let tokens = run.tokens()?;
+        (least, most) = (least.min(tokens), most.max(tokens));
+        if shown.next_if_eq(&at).is_some() {
+            columns.push(tokens as f64);
+        }
+    }
     let differ = style.verbose || most.saturating_sub(least) >= least.div_ceil(2).max(1);
-    let values: Vec<f64> = tokens.iter().map(|tokens| *tokens as f64).collect();
-    (tokens.len() >= MIN_RUNS && differ).then(|| {
-        let chart = draw(&values, None);
+    differ.then(|| {
+        let chart = draw(&columns, None);
         format!("tokens by run  {chart}  {least} to {most}")
     })
 }
@@ -87,10 +95,15 @@ fn listed(values: &[f64]) -> String {
 
 /// At most `max` values at equal distances, the first and the last among them.
 fn thinned<T>(values: &[T], max: usize) -> impl Iterator<Item = &T> {
-    let last = values.len().saturating_sub(1);
-    let shown = values.len().min(max);
+    places(values.len(), max).filter_map(|at| values.get(at))
+}
+
+/// The places of at most `max` values out of `length`, in order.
+fn places(length: usize, max: usize) -> impl Iterator<Item = usize> {
+    let last = length.saturating_sub(1);
+    let shown = length.min(max);
     // Two values at least, or all of them, so the division is by one or more.
-    (0..shown).filter_map(move |at| values.get(at * last / shown.saturating_sub(1).max(1)))
+    (0..shown).map(move |at| at * last / shown.saturating_sub(1).max(1))
 }
 
 #[cfg(test)]

@@ -73,6 +73,25 @@ fn only_a_live_run_has_spent_something() {
 }
 
 #[test]
+fn a_bounded_number_of_errors_is_remembered() {
+    let mut shown = ShownErrors::default();
+    let mut test = several(&[Verdict::Error]);
+    let mut earlier = |number: usize| {
+        let run = &mut test.runs[0];
+        run.assertions.clear();
+        run.trace = Trace::default();
+        run.error = Some(RunError {
+            kind: ErrorKind::ServerCrash,
+            message: format!("it ended\nstderr: {number}"),
+        });
+        shown.earlier(run, "a #1").is_some()
+    };
+    assert!((0..=MAX_SHOWN_ERRORS).all(|number| !earlier(number)));
+    assert!(earlier(0));
+    assert!(!earlier(MAX_SHOWN_ERRORS));
+}
+
+#[test]
 fn an_error_of_several_lines_is_shown_once() {
     let error = |message: &str| {
         let mut test = several(&[Verdict::Error, Verdict::Error]);
