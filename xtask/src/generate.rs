@@ -39,6 +39,11 @@ fn all() -> Result<Vec<Generated>> {
             &GATES.iter().map(|gate| gate.block).collect::<Vec<_>>(),
         ),
     });
+    files.push(Generated {
+        path: "crates/mcptest-init/src/attack_pack.yml".to_owned(),
+        text: std::fs::read_to_string(workspace::root().join("examples/attacks/starter.yml"))
+            .context("cannot read the starter pack of attacks")?,
+    });
     files.push(crate::python::stubs::file());
     files.extend(crate::gate_pages::pages()?);
     files.push(crate::format_page::page());
@@ -88,6 +93,10 @@ fn schemas() -> Vec<Generated> {
             mcptest_catalog::tool_bench::spec_schema(),
         ),
         ("schema/trace.schema.json", trace_schema()),
+        (
+            "schema/score-row.schema.json",
+            mcptest_runner::score_row_schema(),
+        ),
         (
             "schema/trace-map.schema.json",
             mcptest_formats::map_schema(),

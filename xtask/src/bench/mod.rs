@@ -5,6 +5,7 @@ mod bare;
 mod figures;
 pub mod growth;
 pub mod mock;
+pub mod reporters;
 pub mod score;
 pub mod startup;
 pub mod tokens;

@@ -19,8 +19,8 @@ pub(super) const RUNS: u32 = 10;
 const SAMPLED_RUNS: u32 = 3;
 
 /// A preset, and the settings that lead it to the stand-in.
-struct Subject {
-    preset: &'static str,
+pub(super) struct Subject {
+    pub(super) preset: &'static str,
     model: &'static str,
     /// The path after the stand-in's address.
     path: &'static str,
@@ -29,7 +29,7 @@ struct Subject {
     faults: bool,
 }
 
-const SUBJECTS: [Subject; 9] = [
+pub(super) const SUBJECTS: [Subject; 9] = [
     subject("claude-code", "claude-sonnet-4-5", "", "ANTHROPIC_API_KEY"),
     subject("codex", "gpt-5", "/v1", "OPENAI_API_KEY"),
     subject("gemini-cli", "gemini-2.5-flash", "", "GEMINI_API_KEY"),
@@ -71,8 +71,13 @@ const fn subject(
     }
 }
 
+/// Claude Code.
+pub(super) fn claude_code() -> &'static Subject {
+    &SUBJECTS[0]
+}
+
 /// The subjects that are checked with all others. Other checks install their programs, too.
-const SAMPLED: [&str; 2] = ["claude-code", "codex"];
+pub(super) const SAMPLED: [&str; 2] = ["claude-code", "codex"];
 
 /// Runs the checks. Ten agents at once take long: unless a name is given (`cargo xtask e2e 'agent
 /// under test'`), two agents make a few runs.
@@ -148,7 +153,7 @@ impl Drop for Provider {
     }
 }
 
-fn call(server: &str, tool: &str, args: Value) -> Value {
+pub(super) fn call(server: &str, tool: &str, args: Value) -> Value {
     json!({"server": server, "tool": tool, "args": args})
 }
 
@@ -226,7 +231,7 @@ fn servers(lab: &Lab) -> Value {
 }
 
 /// The suite's `agent:`.
-fn agent(subject: &Subject, provider: &Provider) -> Value {
+pub(super) fn agent(subject: &Subject, provider: &Provider) -> Value {
     json!({
         "preset": subject.preset,
         "model": subject.model,
@@ -237,7 +242,12 @@ fn agent(subject: &Subject, provider: &Provider) -> Value {
 }
 
 /// Runs a suite with the agent on PATH. Returns the report.
-fn run_suite(lab: &Lab, subject: &Subject, folder: &Path, suite: &Value) -> Result<Value> {
+pub(super) fn run_suite(
+    lab: &Lab,
+    subject: &Subject,
+    folder: &Path,
+    suite: &Value,
+) -> Result<Value> {
     let path = folder.join("suite.yml");
     std::fs::write(&path, format!("{suite:#}"))?;
     let path = path.to_string_lossy().into_owned();

@@ -1,5 +1,6 @@
-//! The official conformance suite against our mock server over HTTP and against our client, held to
-//! a strict list of expected failures: one that starts to pass must leave the list.
+//! The official conformance suite against our mock server and `mcptest mcp` over HTTP, and against
+//! our client, held to a strict list of expected failures: one that starts to pass must leave the
+//! list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
@@ -21,16 +22,23 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
         checks.check(&format!("conformance: the mock, {revision}"), || {
             mock(lab, revision)
         });
+        checks.check(&format!("conformance: mcptest mcp, {revision}"), || {
+            itself(lab, revision)
+        });
         checks.check(&format!("conformance: the client, {revision}"), || {
             client(lab, revision)
         });
     }
+    checks.check(
+        "conformance: the client, authorization of 2025-03-26",
+        || old_authorization(lab),
+    );
 }
 
-/// Ends the mock on every way out.
-struct Mock(Child);
+/// Ends a server on every way out.
+struct Server(Child);
 
-impl Drop for Mock {
+impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -40,37 +48,60 @@ impl Drop for Mock {
 /// Whose scenarios.
 #[derive(Clone, Copy)]
 enum Leg {
+    /// The mock's, which has all tools that the suite asks for.
     Server,
+    /// Those of `mcptest mcp`, which has its own tools only.
+    Itself,
     Client,
 }
 
 impl Leg {
+    /// The name in the list of expected failures.
     fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
+            Self::Itself => "mcp",
+            Self::Client => "client",
+        }
+    }
+
+    /// The command of the conformance suite.
+    fn command(self) -> &'static str {
+        match self {
+            Self::Server | Self::Itself => "server",
             Self::Client => "client",
         }
     }
 }
 
 fn mock(lab: &Lab, revision: &str) -> Result<()> {
-    let mut mock = lab
-        .mcptest(&["mock", "--tools-from", MANIFEST, "--http", "0"])?
+    let arguments = ["mock", "--tools-from", MANIFEST, "--http", "0"];
+    served(lab, Leg::Server, revision, &arguments)
+}
+
+fn itself(lab: &Lab, revision: &str) -> Result<()> {
+    served(lab, Leg::Itself, revision, &["mcp", "--http", "0"])
+}
+
+/// Runs the scenarios against a server of ours.
+fn served(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> {
+    let mut server = lab
+        .mcptest(arguments)?
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .context("cannot start the mock")?;
-    let stderr = mock.stderr.take();
-    let _mock = Mock(mock);
+        .context("cannot start the server")?;
+    let stderr = server.stderr.take();
+    let _server = Server(server);
     let mut line = String::new();
     BufReader::new(stderr.context("no stderr")?).read_line(&mut line)?;
     let url = line
         .trim()
         .strip_prefix("listening on ")
-        .with_context(|| format!("the mock says: {line}"))?;
+        .with_context(|| format!("the server says: {line}"))?;
 
-    suite(lab, Leg::Server, revision, &["--url", url])
+    suite(lab, leg, revision, &["--url", url])
 }
 
 fn client(lab: &Lab, revision: &str) -> Result<()> {
@@ -83,13 +114,39 @@ fn client(lab: &Lab, revision: &str) -> Result<()> {
     )
 }
 
+/// The scenarios of revision 2025-03-26, which no list of requirements has: servers without
+/// metadata of the protected resource.
+fn old_authorization(lab: &Lab) -> Result<()> {
+    let driver = workspace::build_example("mcptest-wire", "conformance_client")?;
+    let bin = lab.parts.conformance_bin()?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    for scenario in [
+        "auth/2025-03-26-oauth-metadata-backcompat",
+        "auth/2025-03-26-oauth-endpoint-fallback",
+    ] {
+        let output = Command::new(bin.join("conformance"))
+            .args(["client", "--command", &driver.to_string_lossy()])
+            .args(["--scenario", scenario, "--spec-version", "2025-03-26", "-o"])
+            .arg(lab.scratch("conformance-2025-03-26")?)
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot run the conformance suite")?;
+        // A single scenario is reported on standard error.
+        let text = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{scenario}: {text}");
+        ensure!(text.contains("0 failed, 0 warnings"), "{scenario}: {text}");
+    }
+    Ok(())
+}
+
 /// Runs what a revision requires and compares it with what is expected.
 fn suite(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> {
     let bin = lab.parts.conformance_bin()?;
     let results = lab.scratch(&format!("conformance-{}-{revision}", leg.name()))?;
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new(bin.join("conformance"))
-        .arg(leg.name())
+        .arg(leg.command())
         .args(arguments)
         .args(["--requirements", revision, "-o"])
         .arg(&results)
@@ -157,7 +214,7 @@ fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeS
 fn scenario(folder: &Path, results: &Path, leg: Leg) -> Result<String> {
     let name = folder.strip_prefix(results)?.to_string_lossy().into_owned();
     let name = match leg {
-        Leg::Server => name.strip_prefix("server-").unwrap_or(&name),
+        Leg::Server | Leg::Itself => name.strip_prefix("server-").unwrap_or(&name),
         Leg::Client => &name,
     };
     Ok(name[..name.len().saturating_sub("-2026-11-15T22-05-15-831Z".len())].to_owned())
@@ -173,7 +230,9 @@ fn expected(leg: Leg, revision: &str) -> Result<BTreeSet<String>> {
     {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [of_leg, of_revision, scenario] = words[..] else {
-            bail!("{EXPECTED} has a line that is not `server|client REVISION SCENARIO`: {line}");
+            bail!(
+                "{EXPECTED} has a line that is not `server|mcp|client REVISION SCENARIO`: {line}"
+            );
         };
         if (of_leg, of_revision) == (leg.name(), revision) {
             found.insert(scenario.to_owned());

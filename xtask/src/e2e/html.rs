@@ -76,8 +76,7 @@ struct Browser {
 
 impl Browser {
     fn set_up(lab: &Lab) -> Result<Self> {
-        let packages = workspace::target_directory()?.join("e2e/browser");
-        parts::npm(&packages, &PACKAGES)?;
+        let packages = packages()?;
         let source = workspace::root().join("xtask/src/e2e/html_page.mjs");
         std::fs::copy(source, packages.join("html_page.mjs"))?;
         let folder = lab.scratch("page")?;
@@ -141,8 +140,15 @@ impl Browser {
     }
 }
 
+/// The folder of the npm packages that drive a browser.
+pub(super) fn packages() -> Result<PathBuf> {
+    let packages = workspace::target_directory()?.join("e2e/browser");
+    parts::npm(&packages, &PACKAGES)?;
+    Ok(packages)
+}
+
 /// The browser of the system; installed where that is possible.
-fn chromium() -> Result<PathBuf> {
+pub(super) fn chromium() -> Result<PathBuf> {
     let known = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
     let find = || known.iter().map(PathBuf::from).find(|path| path.exists());
     if let Some(found) = find() {

@@ -59,9 +59,13 @@ impl Lab {
             .env("E2E_NPM_BIN", &self.parts.npm_bin)
             .env("E2E_TIME_BIN", &self.parts.time_bin)
             .env("E2E_FASTMCP_PYTHON", &self.parts.fastmcp_python)
-            .env(
-                "E2E_FASTMCP_SERVER",
-                workspace::root().join("xtask/src/e2e/fastmcp_server.py"),
+            .envs(
+                [
+                    ("E2E_FASTMCP_SERVER", "fastmcp_server.py"),
+                    ("E2E_FASTMCP_PROTOCOL_SERVER", "fastmcp_protocol_server.py"),
+                    ("E2E_PYTHON_SDK_SERVER", "python_sdk_server.py"),
+                ]
+                .map(|(name, script)| (name, workspace::root().join("xtask/src/e2e").join(script))),
             )
             .env("E2E_SCRATCH", self.scratch("scratch")?)
             // Nothing is kept in the folder for a next run.

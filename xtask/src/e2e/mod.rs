@@ -6,17 +6,24 @@
 
 mod agents;
 mod agents_under_test;
+mod attacks;
 mod catalogs;
+mod coding_agents;
 mod conformance;
 pub mod html;
+mod init;
+pub mod init_servers;
 mod inspector;
 mod install;
 mod kills;
 mod lab;
+mod legacy_sse;
+mod oauth;
 mod own_agents;
 pub mod parts;
 mod processes;
 pub mod producers;
+mod protocol;
 mod providers;
 mod proxies;
 mod readers;
@@ -46,8 +53,10 @@ pub fn run(only: Option<&str>, wheel: fn() -> Result<PathBuf>) -> Result<bool> {
         failed: 0,
     };
     suites::run(&lab, &mut checks);
+    protocol::run(&lab, &mut checks);
     tool_tests::run(&lab, &mut checks);
     tutorials::run(&lab, &mut checks);
+    init::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
     sdk_clients::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);
@@ -55,9 +64,13 @@ pub fn run(only: Option<&str>, wheel: fn() -> Result<PathBuf>) -> Result<bool> {
     html::run(&lab, &mut checks);
     install::run(&lab, wheel, &mut checks);
     conformance::run(&lab, &mut checks);
+    oauth::run(&lab, &mut checks);
+    legacy_sse::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
     agents_under_test::run(&lab, &mut checks);
+    attacks::run(&lab, &mut checks);
     own_agents::run(&lab, &mut checks);
+    coding_agents::run(&lab, &mut checks);
     producers::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
     kills::run(&lab, &mut checks);

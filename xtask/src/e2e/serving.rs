@@ -39,6 +39,11 @@ impl Serving {
         Ok(Self { child, port, url })
     }
 
+    /// The address of a server over HTTP+SSE.
+    pub fn sse_url(&self) -> String {
+        self.url.replace("/mcp", "/sse")
+    }
+
     /// Waits until it listens, for clients that do not.
     pub fn ready(mut self) -> Result<Self> {
         let began = Instant::now();
@@ -62,6 +67,16 @@ pub fn everything(lab: &Lab) -> Result<(Vec<String>, Serving)> {
         command
     })?;
     Ok((vec![program.to_string_lossy().into_owned()], serving))
+}
+
+/// The official server of everything on HTTP+SSE.
+pub fn everything_sse(lab: &Lab) -> Result<Serving> {
+    let program = lab.parts.npm_bin.join("mcp-server-everything");
+    Serving::start(|port| {
+        let mut command = Command::new(&program);
+        command.arg("sse").env("PORT", port.to_string());
+        command
+    })
 }
 
 /// Our library on FastMCP: its command for stdio, and one on HTTP.

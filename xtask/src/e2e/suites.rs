@@ -54,8 +54,13 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     });
 }
 
-fn passes(lab: &Lab, suite: &str, tests: usize) -> Result<Value> {
-    let finished = lab.run(&["run", &format!("tests/e2e/{suite}"), "--reporter=json"])?;
+pub fn passes(lab: &Lab, suite: &str, tests: usize) -> Result<Value> {
+    passes_at(lab, &format!("tests/e2e/{suite}"), tests)
+}
+
+/// Like [`passes`], for a suite anywhere.
+pub fn passes_at(lab: &Lab, path: &str, tests: usize) -> Result<Value> {
+    let finished = lab.run(&["run", path, "--reporter=json"])?;
     let report = report(&finished)?;
     expect(&report, "/verdict", "pass")?;
     expect(&report, "/exit_code", 0)?;

@@ -4,7 +4,8 @@ Usage: scripted_llm.py SCRIPT LOG
 
 Prints `listening on ADDRESS`. SCRIPT is a JSON file with `turns`, a list of answers:
 `{"say": "text", "calls": [{"tool": "name", "server": "name", "args": {}}]}`; `raw_args` instead of
-`args` is sent as it is, and `{"status": 401}` refuses the request. The number of model turns in a
+`args` is sent as it is, and `{"status": 401}` refuses the request. `${read:REGEX}` in an argument is
+the last match in what the model was sent: it does what a text says. The number of model turns in a
 request selects the answer, so no state is kept. A request that offers none of the script's tools gets a short text. LOG gets one JSON line
 per answer: its turn (null outside the script) and the tokens that were reported.
 """
@@ -41,6 +42,16 @@ def select(offered, call):
     return None
 
 
+def filled(args, request):
+    """The arguments, with what the model read."""
+    if isinstance(args, dict):
+        return {name: filled(value, request) for name, value in args.items()}
+    wanted = isinstance(args, str) and re.fullmatch(r"\$\{read:(.*)\}", args)
+    if not wanted:
+        return args
+    return (re.findall(wanted[1], json.dumps(request)) or [""])[-1]
+
+
 def tokens(turn):
     """Different for each turn, so that counting one twice shows."""
     number = 0 if turn is None else turn + 1
@@ -57,7 +68,7 @@ def groups(roles):
 class Answer:
     """The answer to one request."""
 
-    def __init__(self, offered, roles):
+    def __init__(self, offered, roles, request):
         turn = groups(roles)
         known = any(select(offered, call) for call in WANTED)
         self.turn = turn if known and turn < len(SCRIPT["turns"]) else None
@@ -68,10 +79,10 @@ class Answer:
         self.calls = []
         for number, call in enumerate(script.get("calls", [])):
             namespace, name = select(offered, call) or (None, call["tool"])
-            args = call.get("raw_args")
+            raw, args = call.get("raw_args"), filled(call.get("args", {}), request)
             self.calls.append({"id": f"call_{self.turn}_{number}", "namespace": namespace,
-                               "name": name, "args": call.get("args", {}),
-                               "text": json.dumps(call["args"]) if args is None else args})
+                               "name": name, "args": args,
+                               "text": json.dumps(args) if raw is None else raw})
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -137,7 +148,7 @@ class Handler(BaseHTTPRequestHandler):
         offered = [(None, tool.get("name")) for tool in request.get("tools") or []]
         roles = ["model" if message["role"] == "assistant" else "user"
                  for message in request.get("messages", [])]
-        answer = Answer(offered, roles)
+        answer = Answer(offered, roles, request)
         if answer.status:
             return self.refuse(answer)
         usage = answer.usage
@@ -178,7 +189,7 @@ class Handler(BaseHTTPRequestHandler):
                    for tool in request.get("tools") or []]
         roles = ["model" if message["role"] == "assistant" else "user"
                  for message in request.get("messages", [])]
-        answer = Answer(offered, roles)
+        answer = Answer(offered, roles, request)
         if answer.status:
             return self.refuse(answer)
         usage = answer.usage
@@ -216,7 +227,7 @@ class Handler(BaseHTTPRequestHandler):
         roles = ["model" if item.get("type") in ("function_call", "reasoning")
                  or item.get("role") == "assistant" else "user"
                  for item in (items if isinstance(items, list) else [])]
-        answer = Answer(offered, roles)
+        answer = Answer(offered, roles, request)
         if answer.status:
             return self.refuse(answer)
         usage = answer.usage
@@ -278,7 +289,7 @@ class Handler(BaseHTTPRequestHandler):
                    or tool.get("function_declarations") or []]
         roles = ["model" if content.get("role") == "model" else "user"
                  for content in request.get("contents", [])]
-        answer = Answer(offered, roles)
+        answer = Answer(offered, roles, request)
         if answer.status:
             return self.refuse(answer)
         usage = answer.usage
