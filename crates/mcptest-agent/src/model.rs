@@ -4,10 +4,10 @@ use std::pin::Pin;
 
 use mcptest_trace::trace::Tokens;
 use mcptest_trace::verdict::RunError;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::offer::OfferedTool;
+use crate::offer::{Offer, OfferedTool};
 
 /// A future that can move between threads.
 pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;
@@ -57,7 +57,11 @@ pub struct AssistantTurn {
     /// The turn as the provider sent it, block by block. The next request sends it back unchanged:
     /// otherwise signatures of hidden reasoning and unknown blocks would be lost. Built-in models
     /// have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "keep_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub native: Option<Value>,
 }
 
@@ -105,11 +109,25 @@ pub struct ModelCall {
     /// The tool's name as the model wrote it.
     pub wire_name: String,
     /// The arguments; a string if they were not valid JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "keep_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub args: Option<Value>,
     /// The provider's tag for a call made from generated code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "keep_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub caller: Option<Value>,
+}
+
+/// Reads a value that is there. `null` is a value, unlike a missing key: a replay must give what
+/// was recorded.
+fn keep_null<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(input).map(Some)
 }
 
 /// Token usage of one turn.
@@ -170,10 +188,18 @@ pub struct ToolReply {
     /// The content blocks.
     pub content: Value,
     /// The structured content, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "keep_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub structured: Option<Value>,
     /// The protocol's error object, for a call that the server rejected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "keep_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub error: Option<Value>,
     /// Further keys of the recorded result, such as the injected fault. The model does not see
     /// them.
@@ -224,4 +250,41 @@ pub trait Tools: Send + Sync {
         tool: &'a str,
         args: &'a Value,
     ) -> Future<'a, Result<ToolReply, RunError>>;
+
+    /// Lists the tools again before a further request, after this number of calls. Nothing if they
+    /// are those of the request before.
+    fn relist(&self, _calls: u64) -> Option<Offer> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn null_is_recorded_and_a_missing_key_is_not() {
+        let call = |args| ModelCall {
+            id: None,
+            wire_name: "get".into(),
+            args,
+            caller: None,
+        };
+        for args in [None, Some(Value::Null), Some(json!({}))] {
+            let recorded = serde_json::to_value(call(args.clone())).unwrap();
+            let read: ModelCall = serde_json::from_value(recorded).unwrap();
+            assert_eq!(read.args, args);
+        }
+        let turn = AssistantTurn {
+            native: Some(Value::Null),
+            ..AssistantTurn::default()
+        };
+        let recorded = serde_json::to_value(&turn).unwrap();
+        assert_eq!(
+            serde_json::from_value::<AssistantTurn>(recorded).unwrap(),
+            turn
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! The agent loop.
 
+use std::borrow::Cow;
+
 use mcptest_trace::trace::Trace;
 use mcptest_trace::user_turn::UserTurn;
 use mcptest_trace::verdict::RunError;
@@ -43,7 +45,15 @@ pub async fn run(
 ) -> Trace {
     let mut trace = TraceBuilder::new(task.prompt, task.turns, offer);
     let mut messages = vec![Message::User(task.prompt.to_owned())];
+    let mut offer = Cow::Borrowed(offer);
     for number in 1..=task.max_turns {
+        if number > 1
+            && let Some(relisted) = tools.relist(trace.calls())
+        {
+            trace.offered(&relisted);
+            offer = Cow::Owned(relisted);
+        }
+        let offer = offer.as_ref();
         tracing::debug!(
             target: TARGET,
             turn = number,

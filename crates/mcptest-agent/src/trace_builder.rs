@@ -25,23 +25,28 @@ pub(crate) struct TraceBuilder<'a> {
 impl<'a> TraceBuilder<'a> {
     /// Starts a trace with the prompt, the further messages of the user and the offered tools.
     pub(crate) fn new(prompt: &str, further: &'a [UserTurn], offer: &Offer) -> Self {
-        Self {
-            trace: Trace {
-                catalog: Some(
-                    offer
-                        .tools()
-                        .iter()
-                        .map(|offered| offered.tool.clone())
-                        .collect(),
-                ),
-                ..Trace::default()
-            },
+        let mut builder = Self {
+            trace: Trace::default(),
             turns: vec![user(prompt)],
             further,
             said: 0,
             unsaid: None,
             usage: Some(Usage::default()),
-        }
+        };
+        builder.offered(offer);
+        builder
+    }
+
+    /// Records the offered tools, in place of those of an earlier list.
+    pub(crate) fn offered(&mut self, offer: &Offer) {
+        let tools = offer.tools().iter();
+        let tools = tools.map(|offered| offered.tool.clone());
+        self.trace.catalog = Some(tools.collect());
+    }
+
+    /// The number of calls so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.trace.tool_calls.len() as u64
     }
 
     /// Records a turn of the model.

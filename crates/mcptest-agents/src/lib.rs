@@ -16,6 +16,8 @@ mod check;
 mod command;
 mod failure;
 pub mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 mod http_agent;
 mod merge;
 mod outcome;

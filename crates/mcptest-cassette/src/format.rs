@@ -173,6 +173,9 @@ pub struct RecordedRun {
     /// The tool calls and their results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallExchange>,
+    /// The messages that servers sent by themselves, as the trace has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Value>,
     /// The answers to the calls after the run, as the trace has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Value>,

@@ -316,6 +316,13 @@ impl RunRecorder {
         state.run.error = Some(error);
     }
 
+    /// Records the messages that servers sent by themselves.
+    pub fn record_messages(&self, messages: &[Value]) {
+        let mut state = self.state();
+        let messages = clean(self.redactor(), &mut state.normaliser, messages.to_vec());
+        state.run.messages = messages;
+    }
+
     /// Records the answers to the calls after the run.
     pub fn record_after(&self, answers: &[Value]) {
         let mut state = self.state();

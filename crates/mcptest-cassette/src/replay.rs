@@ -156,6 +156,12 @@ impl RunReplay {
         self.player.cassette.catalogs_of(self.recorded())
     }
 
+    /// Returns the messages that servers sent by themselves.
+    #[must_use]
+    pub fn messages(&self) -> Vec<Value> {
+        self.restored(self.recorded().messages.clone())
+    }
+
     /// Returns the answers to the calls after the run.
     #[must_use]
     pub fn after(&self) -> Vec<Value> {

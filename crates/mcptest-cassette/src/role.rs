@@ -11,6 +11,8 @@ pub enum ModelRole {
     Judge(u32),
     /// The model with this id, which reads the claims in the closing message.
     Reader(String),
+    /// The client's model, which answers servers, of an answer in the suite, from 1.
+    Sampling(u32),
 }
 
 impl ModelRole {
@@ -26,6 +28,7 @@ impl fmt::Display for ModelRole {
             Self::Agent => f.write_str("agent"),
             Self::Judge(number) => write!(f, "judge:{number}"),
             Self::Reader(model) => write!(f, "reader:{model}"),
+            Self::Sampling(number) => write!(f, "sampling:{number}"),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use mcptest_agent::{Offer, Task, ignore_events};
 use mcptest_redact::redact::Redactor;
 use mcptest_trace::claims::{CLAIMS_KEY, ModelClaims};
+use mcptest_trace::server_messages;
 use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::user_turn::UserTurn;
@@ -105,6 +106,9 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
             .map(|one| full_id(one.tool.server(), one.tool.name()));
         ids.collect()
     });
+    if settings.contains_key("client") {
+        trace.extra.insert(server_messages::KEY, replay.messages());
+    }
     let after = replay.after();
     if trace.error.is_none() && !after.is_empty() {
         trace.extra.insert("after", after);

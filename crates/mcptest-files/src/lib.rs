@@ -39,6 +39,20 @@ impl AtomicFile {
     /// # Errors
     /// The folder or the file cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
+        // An ordinary file has the permissions of one (the process's umask applies).
+        Self::create_with(path, 0o666)
+    }
+
+    /// Opens a file for writing that only the user may read. Its folder must exist.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn create_private(path: &Path) -> io::Result<Self> {
+        Self::create_with(path, 0o600)
+    }
+
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "there are no modes"))]
+    fn create_with(path: &Path, mode: u32) -> io::Result<Self> {
         if !is_replaceable(path) {
             let file = OpenOptions::new()
                 .write(true)
@@ -53,10 +67,8 @@ impl AtomicFile {
             .prefix(&prefix)
             .suffix(SUFFIX)
             .rand_bytes(RANDOM_CHARACTERS);
-        // Temporary files are private by default; this one becomes an ordinary file, so it gets the
-        // permissions of one (the process's umask applies).
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         let temporary = loop {
             let temporary = builder.tempfile_in(folder_of(path))?;
             if is_locked(temporary.as_file())? {

@@ -11,12 +11,13 @@ use mcptest_http::body::{BodyError, content_type, error_chain, read_all, read_ex
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Pool, SendError, Sender, without_query};
+use mcptest_redact::redact::Redactor;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::adapter::{Adapter, ApiErrorKind, ProviderRequest};
 use crate::retry_after::retry_after;
-use crate::send_failure::{FailureCause, SecretMask, SendFailure};
+use crate::send_failure::{FailureCause, SendFailure};
 use crate::settings::ProviderSettings;
 use crate::{TARGET, millis};
 
@@ -32,7 +33,7 @@ pub(crate) struct OutgoingRequest<'a> {
     pub adapter: &'a dyn Adapter,
     pub pool: &'a Pool,
     pub headers: &'a HeaderMap,
-    pub mask: &'a SecretMask,
+    pub redactor: &'a Redactor,
     pub request: &'a ProviderRequest<'a>,
     pub path: &'a str,
     pub body: Bytes,
@@ -81,7 +82,7 @@ impl OutgoingRequest<'_> {
                 attempt,
                 ms,
                 "no turn received: {}",
-                self.mask.mask(&failure.message)
+                self.redactor.text(&failure.message)
             ),
         }
         outcome
@@ -92,7 +93,7 @@ impl OutgoingRequest<'_> {
             target: TARGET,
             provider = self.settings.name,
             "{title}: {}",
-            self.mask.mask(&String::from_utf8_lossy(body))
+            self.redactor.text(&String::from_utf8_lossy(body))
         );
     }
 

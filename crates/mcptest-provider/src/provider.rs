@@ -10,13 +10,14 @@ use mcptest_agent::{AssistantTurn, Future, Model, Request};
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, header_map, secrets, without_query};
 use mcptest_numbers::random::combine;
+use mcptest_redact::redact::Redactor;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::adapter::{Adapter, ApiErrorKind, ProviderRequest};
 use crate::attempt::OutgoingRequest;
 use crate::limiter::{Limiter, PausedFor};
 use crate::retry::{MAX_WAIT, RetryDecision, RetrySchedule};
-use crate::send_failure::{FailedRequest, SecretMask, SendFailure, run_error};
+use crate::send_failure::{FailedRequest, SendFailure, run_error};
 use crate::settings::ProviderSettings;
 use crate::{TARGET, millis};
 
@@ -40,7 +41,7 @@ pub struct Provider {
     base_path: String,
     base_query: Option<String>,
     headers: HeaderMap,
-    mask: SecretMask,
+    redactor: Redactor,
     /// The base URL for messages, without secrets.
     shown_url: String,
     limiter: Limiter,
@@ -79,7 +80,7 @@ impl Provider {
                 .clone()
                 .filter(|key| key.len() >= MIN_KEY_LENGTH),
         );
-        let mask = SecretMask::new(secrets);
+        let redactor = Redactor::new(secrets);
         let mut headers = HeaderMap::new();
         headers.insert(HOST, address.authority.clone());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -117,8 +118,8 @@ impl Provider {
             base_path: base_path.trim_end_matches('/').to_owned(),
             base_query,
             headers,
-            shown_url: mask.mask(&quote(&without_query(&settings.base_url), 200)),
-            mask,
+            shown_url: redactor.text(&quote(&without_query(&settings.base_url), 200)),
+            redactor,
             limiter: Limiter::new(&settings.name, settings.max_concurrency),
             on_status: None,
             adapter,
@@ -171,7 +172,7 @@ impl Provider {
             adapter: self.adapter.as_ref(),
             pool: &self.pool,
             headers: &self.headers,
-            mask: &self.mask,
+            redactor: &self.redactor,
             request: &request,
             path: &path,
             body: Bytes::from(self.adapter.body(&request).to_string()),
@@ -209,7 +210,7 @@ impl Provider {
                         attempt = attempts,
                         wait_ms = millis(wait),
                         "retrying: {}",
-                        self.mask.mask(&failure.message)
+                        self.redactor.text(&failure.message)
                     );
                     tokio::time::sleep(wait).await;
                 }
@@ -257,7 +258,7 @@ impl Provider {
             attempts,
             key_variables: &self.settings.key_variables,
         };
-        let error = run_error(request, failure, decision, &self.mask);
+        let error = run_error(request, failure, decision, &self.redactor);
         tracing::info!(
             target: TARGET,
             provider = self.settings.name,

@@ -15,10 +15,6 @@ use crate::retry::RetryDecision;
 /// The most characters of a provider's own message that an error shows.
 const MAX_MESSAGE: usize = 300;
 
-/// The most characters of a secret that a truncated message may end with. Prefixes this short occur
-/// by chance and reveal nothing.
-const MAX_SECRET_PREFIX: usize = 4;
-
 /// The failure of one attempt.
 #[derive(Debug)]
 pub(crate) struct SendFailure {
@@ -132,48 +128,6 @@ impl SendFailure {
     }
 }
 
-/// The secrets that no message or event may show.
-pub(crate) struct SecretMask {
-    redactor: Redactor,
-    /// The same secrets: a truncated message may end with a prefix of one.
-    secrets: Vec<String>,
-}
-
-impl std::fmt::Debug for SecretMask {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SecretMask").finish_non_exhaustive()
-    }
-}
-
-impl SecretMask {
-    pub(crate) fn new(secrets: Vec<String>) -> Self {
-        Self {
-            redactor: Redactor::new(secrets.iter().cloned()),
-            secrets,
-        }
-    }
-
-    /// Returns the text without secrets, complete or truncated.
-    pub(crate) fn mask(&self, text: &str) -> String {
-        let clean = self.redactor.text(text);
-        let Some(before) = clean.strip_suffix('…') else {
-            return clean;
-        };
-        let cut = self.secrets.iter().flat_map(|secret| {
-            let ends = secret
-                .char_indices()
-                .map(|(index, _)| index)
-                .skip(MAX_SECRET_PREFIX + 1);
-            ends.map(|end| &secret[..end])
-                .filter(|start| before.ends_with(start))
-        });
-        match cut.map(str::len).max() {
-            Some(length) => format!("{}…", &before[..before.len() - length]),
-            None => clean,
-        }
-    }
-}
-
 /// A failed request, for its message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailedRequest<'a> {
@@ -192,7 +146,7 @@ pub(crate) fn run_error(
     request: FailedRequest<'_>,
     failure: &SendFailure,
     decision: Option<RetryDecision>,
-    mask: &SecretMask,
+    redactor: &Redactor,
 ) -> RunError {
     let FailedRequest {
         provider, model, ..
@@ -218,8 +172,9 @@ pub(crate) fn run_error(
     if request.attempts > 1 {
         message.push_str(&format!(", {} times", request.attempts));
     }
-    let own =
-        one_line(shorten(mask.mask(&failure.message).trim(), MAX_MESSAGE).trim_end_matches('.'));
+    let own = one_line(
+        shorten(redactor.text(&failure.message).trim(), MAX_MESSAGE).trim_end_matches('.'),
+    );
     if !own.is_empty() {
         message.push_str(&format!(": {own}"));
     }
@@ -300,7 +255,7 @@ mod tests {
             request,
             failure,
             decision,
-            &SecretMask::new(vec!["s3cret-value".to_owned()]),
+            &Redactor::new(["s3cret-value".to_owned()]),
         )
     }
 
@@ -351,20 +306,6 @@ mod tests {
         let of = |kind| SendFailure::not_connected(&io::Error::new(kind, "x")).is_retryable();
         assert!(!of(io::ErrorKind::InvalidData));
         assert!(of(io::ErrorKind::ConnectionRefused) && of(io::ErrorKind::TimedOut));
-    }
-
-    #[test]
-    fn a_truncated_secret_is_masked() {
-        let mask = SecretMask::new(vec!["s3cret-value".to_owned()]);
-        for (text, clean) in [
-            ("your key s3cret-va…", "your key …"),
-            ("your key s3cre…", "your key …"),
-            ("your key s3cr…", "your key s3cr…"),
-            ("your key s3cret-value…", "your key [redacted]…"),
-            ("nothing here…", "nothing here…"),
-        ] {
-            assert_eq!(mask.mask(text), clean);
-        }
     }
 
     #[test]

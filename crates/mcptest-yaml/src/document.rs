@@ -142,6 +142,12 @@ pub struct Document {
 }
 
 impl Document {
+    /// A document of another syntax than YAML: its text, and the tree that it was parsed into.
+    #[must_use]
+    pub fn new(source: Arc<Source>, root: Node) -> Self {
+        Self { source, root }
+    }
+
     /// The whole tree.
     #[must_use]
     pub fn root(&self) -> &Node {

@@ -75,11 +75,18 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         "h" => 3600.0,
         _ => return Err(DurationError::new(text)),
     };
-    digits
-        .parse::<f64>()
-        .ok()
+    Some(digits)
+        .filter(|digits| is_number(digits))
+        .and_then(|digits| digits.parse::<f64>().ok())
         .and_then(|number| Duration::try_from_secs_f64(number * factor).ok())
         .ok_or_else(|| DurationError::new(text))
+}
+
+/// Returns true for a number as the JSON Schema has it: `30`, `2.5`; not `1e3`, `.5` or `+1`.
+fn is_number(text: &str) -> bool {
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    is_digits(whole) && is_digits(fraction)
 }
 
 #[cfg(test)]
@@ -101,7 +108,20 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "s", "30", "30 parsecs", "-1s", "1e999s", "NaNs", "ms"] {
+        for text in [
+            "",
+            "s",
+            "30",
+            "30 parsecs",
+            "-1s",
+            "1e999s",
+            "NaNs",
+            "ms",
+            "1e3s",
+            "+1s",
+            ".5s",
+            "1.s",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -28,6 +28,7 @@ mod plain_subset;
 mod scalar;
 mod source;
 pub mod values;
+pub mod write;
 
 pub use compiled_schema::{ALIAS_OF, CompiledSchema, EXPECTED};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

@@ -33,8 +33,11 @@ impl Document {
         Self::parse_in_full(name, bytes, limits)
     }
 
-    /// Parses all of YAML, and explains what is wrong.
-    pub(crate) fn parse_in_full(
+    /// Parses all of YAML, and explains what is wrong. [`Document::parse`] gives the same, faster.
+    ///
+    /// # Errors
+    /// Those of [`Document::parse`].
+    pub fn parse_in_full(
         name: &str,
         bytes: &[u8],
         limits: &DocumentLimits,

@@ -9,6 +9,9 @@ use super::MASK;
 /// The minimum length of a base64 core: a shorter one would match unrelated text.
 const MIN_CORE: usize = 8;
 
+/// The minimum length of the beginning of a truncated secret: a shorter one says nothing.
+const MIN_BEGINNING: usize = 5;
+
 /// Unpadded base64 that ignores trailing bits, as lenient servers write it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -53,14 +56,34 @@ impl Secret {
     /// Returns true if the text contains the secret in any form.
     pub(super) fn is_in(&self, text: &str) -> bool {
         text.contains(self.plain.as_str())
+            || self.truncated_in(text).is_some()
             || self.cores.iter().any(|core| text.contains(core.as_str()))
             || (may_be_escaped(text)
                 && (0..text.len()).any(|at| self.escaped_at(text.as_bytes(), at).is_some()))
     }
 
+    /// The beginning of the secret where a text was truncated in the middle of it, before `…`.
+    fn truncated_in(&self, text: &str) -> Option<(usize, usize)> {
+        let first = self.plain.get(..MIN_BEGINNING)?;
+        text.match_indices('…').find_map(|(end, _)| {
+            let before = &text[..end];
+            let window = before.len().saturating_sub(self.plain.len());
+            let window = (window..=end).find(|at| before.is_char_boundary(*at))?;
+            before[window..].match_indices(first).find_map(|(at, _)| {
+                let start = window + at;
+                self.plain
+                    .starts_with(&before[start..])
+                    .then_some((start, end))
+            })
+        })
+    }
+
     /// Masks the secret in a string.
     pub(super) fn mask(&self, text: &str) -> String {
         let mut text = text.replace(self.plain.as_str(), MASK);
+        while let Some((start, end)) = self.truncated_in(&text) {
+            text.replace_range(start..end, MASK);
+        }
         for core in &self.cores {
             while let Some(found) = text.find(core.as_str()) {
                 // The neighbours belong to the same word: `Basic` credentials include the user

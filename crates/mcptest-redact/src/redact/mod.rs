@@ -2,14 +2,20 @@
 
 mod encoded;
 mod formats;
+mod kept;
+mod learned;
 mod names;
 mod scan;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use self::encoded::Secret;
 pub use self::formats::CREDENTIAL_FORMATS;
+pub use self::kept::canaries;
+use self::learned::Learned;
 
 /// The replacement for a secret.
 const MASK: &str = "[redacted]";
@@ -68,26 +74,52 @@ pub fn is_masked(value: &Value) -> bool {
 /// [`CREDENTIAL_FORMATS`]).
 ///
 /// A known value is also found with JSON escapes, percent-encoded, and in base64. Redaction is
-/// idempotent.
+/// idempotent. Clones share the values that are [learned](Self::learn) later.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     /// Longest first, so that a secret that contains another is replaced whole.
     secrets: Vec<Secret>,
+    learned: Arc<Learned>,
+    /// Strings that are no credentials, whatever their format.
+    kept: Vec<String>,
 }
 
 impl Redactor {
     /// A redactor for these values.
     #[must_use]
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = secrets
-            .into_iter()
-            .filter(|secret| !secret.is_empty())
-            .collect();
-        secrets.sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
-        secrets.dedup();
         Self {
-            secrets: secrets.into_iter().map(Secret::new).collect(),
+            secrets: sorted(secrets),
+            kept: Vec::new(),
+            learned: Arc::default(),
         }
+    }
+
+    /// A redactor for these values instead of its own, which shares what is learned.
+    #[must_use]
+    pub fn replaced(&self, secrets: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            secrets: sorted(secrets),
+            kept: self.kept.clone(),
+            learned: Arc::clone(&self.learned),
+        }
+    }
+
+    /// Masks these values, too, from now on, in all clones: tokens are obtained during a run, when
+    /// its outputs have their redactors already.
+    pub fn learn(&self, secrets: impl IntoIterator<Item = String>) {
+        self.learned.add(secrets);
+    }
+
+    /// The same redactor, which leaves these strings as they are even if they have the format of a
+    /// credential.
+    #[must_use]
+    pub fn keeping(mut self, strings: impl IntoIterator<Item = String>) -> Self {
+        let strings = strings.into_iter().filter(|one| !one.is_empty());
+        self.kept.extend(strings);
+        self.kept.sort_unstable();
+        self.kept.dedup();
+        self
     }
 
     /// Masks the secrets in a string.
@@ -110,35 +142,15 @@ impl Redactor {
 
     /// The masked text, if it contains a secret.
     fn masked(&self, text: &str) -> Option<String> {
-        let formatted = formats::mask(text);
-        let text = formatted.as_deref().unwrap_or(text);
-        if !self
-            .secrets
-            .iter()
-            .any(|secret| text.split(MASK).any(|part| secret.is_in(part)))
-        {
-            return formatted;
-        }
-        // Masked parts are skipped: a secret may be a part of the mask itself.
-        let parts = text.split(MASK).map(|part| {
-            let mut parts = vec![part.to_owned()];
-            for secret in &self.secrets {
-                parts = parts
-                    .iter()
-                    .flat_map(|part| {
-                        secret
-                            .mask(part)
-                            .split(MASK)
-                            .map(str::to_owned)
-                            .collect::<Vec<_>>()
-                    })
-                    .collect();
+        match self.learned.get() {
+            None => mask(text, &self.secrets, &self.kept),
+            Some(learned) => {
+                let masked = mask(text, &learned, &self.kept);
+                let text = masked.as_deref().unwrap_or(text);
+                let rest = mask(text, &self.secrets, &self.kept);
+                rest.or(masked)
             }
-            parts.join(MASK)
-        });
-        let text = parts.collect::<Vec<_>>().join(MASK);
-        // An address whose password was a known secret has the format only now.
-        Some(formats::mask(&text).unwrap_or(text))
+        }
     }
 
     /// Masks the secrets in all strings of a value, keys included.
@@ -151,6 +163,12 @@ impl Redactor {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
             Value::Object(map) => {
+                let listed: Vec<String> = kept::of_object(map)
+                    .filter(|canary| !self.kept.contains(canary))
+                    .collect();
+                if !listed.is_empty() {
+                    return self.clone().keeping(listed).value(value);
+                }
                 if map.keys().any(|key| !self.is_clean(key)) {
                     *map = self.with_masked_keys(std::mem::take(map));
                 }
@@ -183,12 +201,99 @@ impl Redactor {
     }
 }
 
+/// The secrets, longest first.
+fn sorted(secrets: impl IntoIterator<Item = String>) -> Vec<Secret> {
+    let mut secrets: Vec<String> = secrets
+        .into_iter()
+        .filter(|secret| !secret.is_empty())
+        .collect();
+    secrets.sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
+    secrets.dedup();
+    secrets.into_iter().map(Secret::new).collect()
+}
+
+/// The masked text, if it contains one of the secrets.
+fn mask(text: &str, secrets: &[Secret], kept: &[String]) -> Option<String> {
+    let formatted = kept::mask_formats(text, kept);
+    let text = formatted.as_deref().unwrap_or(text);
+    if !secrets
+        .iter()
+        .any(|secret| text.split(MASK).any(|part| secret.is_in(part)))
+    {
+        return formatted;
+    }
+    // Masked parts are skipped: a secret may be a part of the mask itself.
+    let parts = text.split(MASK).map(|part| {
+        let mut parts = vec![part.to_owned()];
+        for secret in secrets {
+            parts = parts
+                .iter()
+                .flat_map(|part| {
+                    secret
+                        .mask(part)
+                        .split(MASK)
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                })
+                .collect();
+        }
+        parts.join(MASK)
+    });
+    let text = parts.collect::<Vec<_>>().join(MASK);
+    // An address whose password was a known secret has the format only now.
+    Some(kept::mask_formats(&text, kept).unwrap_or(text))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_secret_that_was_truncated_is_masked() {
+        let redactor = Redactor::new(["opaque-token-0123456789".to_owned()]);
+        for (text, masked) in [
+            (
+                "it is opaque-token-01… (90 bytes)",
+                "it is [redacted]… (90 bytes)",
+            ),
+            ("opaque…", "[redacted]…"),
+            ("opaq…", "opaq…"),
+            ("opaque-token-01", "opaque-token-01"),
+            (
+                "opaque-opaque-t… and opaque-token…",
+                "opaque-[redacted]… and [redacted]…",
+            ),
+            ("äöü opaque-token-x…", "äöü opaque-token-x…"),
+        ] {
+            assert_eq!(redactor.text(text), masked);
+            assert_eq!(redactor.is_clean(text), text == masked);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_learned_later_is_masked_by_every_clone() {
+        let redactor = Redactor::new(["first-secret".to_owned()]);
+        let clone = redactor.clone();
+        let text = "first-secret, token-of-a-login, dG9rZW4tb2YtYS1sb2dpbg==";
+        assert_eq!(
+            clone.text(text),
+            "[redacted], token-of-a-login, dG9rZW4tb2YtYS1sb2dpbg=="
+        );
+        redactor.learn(["token-of-a-login".to_owned(), String::new()]);
+        assert_eq!(clone.text(text), "[redacted], [redacted], [redacted]");
+        let masked = clone.text(text);
+        assert_eq!(clone.text(&masked), masked);
+        assert!(!clone.is_clean("a token-of-a-login"));
+        assert!(clone.is_clean("a token"));
+        let other = redactor.replaced(["second-secret".to_owned()]);
+        assert_eq!(
+            other.text("first-secret, second-secret, token-of-a-login"),
+            "first-secret, [redacted], [redacted]"
+        );
+    }
 
     #[test]
     fn issue_10_a_secret_has_a_whole_word_in_its_name() {
