@@ -4,7 +4,7 @@ export interface ListedTest {
   suite: string;
   name: string;
   label: string;
-  kind: "agent" | "tool" | "tool_quality";
+  kind: "agent" | "tool" | "tool_quality" | "resource" | "prompt";
   runs: number;
   tags: string[];
   model?: string;
