@@ -8,7 +8,7 @@
 //! sent over `mcptest-http`.
 //!
 //! Authorization servers are untrusted, like the servers that name them: addresses are checked
-//! ([`url_policy`]), bodies and times are bounded, redirects with credentials are not followed, and
+//! (`url_policy`), bodies and times are bounded, redirects with credentials are not followed, and
 //! the issuer of metadata and of answers is compared. Every secret is reported to the program
 //! before it is used, so that it is masked everywhere ([`OAuthOptions::on_secret`]).
 //!
