@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::file::{
     EachFile, FormatFile, KeepFile, PermissionsFile, ServersByFile, StdinFile, StreamFile,
-    UsageFile,
+    TransportFile, UsageFile,
 };
 use crate::rules::{CallRules, Rule, ServerStateRule, TokenRule};
 use crate::template::Template;
@@ -45,6 +45,7 @@ pub struct Agent {
     pub(crate) servers: Option<ServerForm>,
     pub(crate) tools: Option<ToolForm>,
     pub(crate) servers_by: ServersByFile,
+    pub(crate) transport: TransportFile,
     pub(crate) usage: UsageFile,
     pub(crate) mode: Option<Template>,
     pub(crate) permissions: PermissionsFile,
@@ -196,10 +197,15 @@ impl Agent {
         }
     }
 
+    /// The way in which it reaches its servers.
+    #[must_use]
+    pub fn transport(&self) -> TransportFile {
+        self.transport
+    }
+
     /// Returns true if it can use servers with an address: over ACP, or because its settings have a
     /// form for these.
-    #[must_use]
-    pub fn takes_http_servers(&self) -> bool {
+    pub(crate) fn takes_http_servers(&self) -> bool {
         match (self.kind, self.servers_by) {
             (AgentKind::Http, _) | (AgentKind::Acp, ServersByFile::Session) => true,
             _ => match &self.servers {

@@ -65,6 +65,9 @@ pub struct AgentFile {
     pub tools: Option<ToolsFile>,
     /// The way in which an ACP agent gets its servers. Default: session.
     pub servers_by: Option<ServersByFile>,
+    /// The way in which the agent reaches its servers. Default: http for an agent with `url:`,
+    /// otherwise stdio.
+    pub transport: Option<TransportFile>,
     /// The meaning of the tokens that an ACP agent reports with the end of a turn. Default: turn.
     pub usage: Option<UsageFile>,
     /// The ACP mode that is set after the session was opened.
@@ -224,6 +227,16 @@ pub enum ServersByFile {
     Session,
     /// From the files, arguments or variables of the agent.
     Files,
+}
+
+/// The way in which an agent reaches its servers. Either way, the proxies of the run are between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportFile {
+    /// It starts a command for each.
+    Stdio,
+    /// It connects to an address on this machine for each.
+    Http,
 }
 
 /// The tools that an agent may use.

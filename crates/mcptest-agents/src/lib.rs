@@ -35,7 +35,7 @@ mod values;
 
 pub use agent::{Agent, AgentKind};
 pub use check::{CheckReport, check, version};
-pub use file::{AgentFile, KeepFile, PermissionsFile};
+pub use file::{AgentFile, KeepFile, PermissionsFile, TransportFile};
 pub use outcome::{AgentExit, AgentOutcome, AgentTokens, AgentTurn, BuiltinCall, TurnRole};
 pub use presets::{Preset, preset, presets};
 pub use room::Room;

@@ -35,6 +35,7 @@ pub(crate) fn merge(written: &AgentFile, preset: AgentFile) -> AgentFile {
         servers,
         tools,
         servers_by,
+        transport,
         usage,
         mode,
         permissions,

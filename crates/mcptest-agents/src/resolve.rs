@@ -11,7 +11,9 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::agent::{Agent, AgentKind, Argument, Block, HttpRequest, Output, ServerForm, ToolForm};
-use crate::file::{AgentFile, ArgumentFile, BlockFile, EachFile, FormatFile, PermissionsFile};
+use crate::file::{
+    AgentFile, ArgumentFile, BlockFile, EachFile, FormatFile, PermissionsFile, TransportFile,
+};
 use crate::merge::merge;
 use crate::presets::{preset, presets};
 use crate::rules::{RuleCompiler, escape};
@@ -144,6 +146,10 @@ impl Resolver<'_> {
             servers,
             tools,
             servers_by: file.servers_by.unwrap_or_default(),
+            transport: file.transport.unwrap_or(match kind {
+                Some(AgentKind::Http) => TransportFile::Http,
+                _ => TransportFile::Stdio,
+            }),
             usage: file.usage.unwrap_or_default(),
             mode,
             permissions: file.permissions.clone().unwrap_or_default(),
@@ -159,6 +165,16 @@ impl Resolver<'_> {
             base_url: file.base_url.clone(),
             api_key_env: file.api_key_env.clone(),
         };
+        if agent.transport == TransportFile::Http && !agent.takes_http_servers() {
+            let message = "the settings of this agent have no form for servers with an address";
+            self.problem(Problem::new("/transport", message).help(
+                "write `servers: {each_http: …}`, or name `{{mcp_json}}` or `{{mcp_json_file}}`",
+            ));
+        }
+        if agent.kind == AgentKind::Http && file.transport == Some(TransportFile::Stdio) {
+            let message = "an agent with an address cannot start a server of the run";
+            self.problem(Problem::new("/transport", message));
+        }
         if self.rules.problems.is_empty() {
             Ok(agent)
         } else {

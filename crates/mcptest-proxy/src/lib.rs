@@ -1,5 +1,5 @@
 //! The recording proxy between any MCP client and a real server. The client communicates over
-//! stdio, the server over stdio or streamable HTTP.
+//! stdio, or as an agent under test also over HTTP; the server over stdio or streamable HTTP.
 //!
 //! Lines are passed on byte by byte, whatever they contain. The proxy parses a copy of them: calls,
 //! results and the catalog become a trace in the native form, which `mcptest score` reads. A fault,
@@ -21,6 +21,7 @@
 //! | `pump.rs` | passing lines both ways, with the action on each |
 //! | `record.rs` | the trace file, complete at every moment |
 //! | `relay.rs` | one session between our own streams and a server |
+//! | `run_http.rs` | the servers of one run of an agent, by address |
 //! | `run_proxy.rs` | the sessions of one run of an agent, behind a socket |
 //! | `run_state.rs` | the order of a run's calls, its turns and its faults |
 
@@ -38,6 +39,7 @@ mod observe;
 mod pump;
 mod record;
 mod relay;
+mod run_http;
 mod run_proxy;
 mod run_state;
 mod server_messages;

@@ -36,6 +36,7 @@ use crate::pump::{
     CHUNK_BYTES, CallLimit, EXIT_STATUS_WAIT, LAST_OUTPUT_WAIT, QUEUE_LEN, Shared,
     client_to_server, server_to_client,
 };
+use crate::run_http::{self, HttpAddresses};
 use crate::run_state::RunState;
 
 /// The largest number of connections of one run. A client that reconnects forever is stopped here.
@@ -58,6 +59,8 @@ const STOP_WAIT: Duration = Duration::from_secs(6);
 pub struct RunProxyOptions {
     /// The path of the socket. Its folder must be accessible to the agent only.
     pub socket: PathBuf,
+    /// True if the servers have addresses, too.
+    pub http: bool,
     /// The servers.
     pub servers: Vec<RunServer>,
     /// The injected faults.
@@ -122,7 +125,7 @@ struct Hello {
 }
 
 /// One connection of the agent.
-struct Connection {
+pub(crate) struct Connection {
     /// The index of the server.
     server: usize,
     shared: Arc<Shared>,
@@ -147,9 +150,10 @@ pub struct RunProxy {
     state: Arc<ProxyState>,
     accepting: JoinHandle<()>,
     stop: watch::Sender<bool>,
+    addresses: Option<HttpAddresses>,
 }
 
-struct ProxyState {
+pub(crate) struct ProxyState {
     servers: Vec<RunServer>,
     run: Arc<RunState>,
     attacks: Option<SharedAttacks>,
@@ -163,8 +167,12 @@ impl ProxyState {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn server_count(&self) -> usize {
+        self.servers.len()
+    }
+
     /// Registers a connection with a server.
-    fn open(&self, server: usize) -> Option<Arc<Connection>> {
+    pub(crate) fn open(&self, server: usize) -> Option<Arc<Connection>> {
         let mut connections = self.connections();
         if connections.len() >= MAX_CONNECTIONS {
             return None;
@@ -188,7 +196,7 @@ impl RunProxy {
     /// Starts to accept connections. Must be called within a tokio runtime with I/O enabled.
     ///
     /// # Errors
-    /// The socket cannot be created.
+    /// The socket cannot be created, or no port is free.
     pub fn start(options: RunProxyOptions) -> io::Result<Self> {
         let listener = UnixListener::bind(&options.socket)?;
         let state = Arc::new(ProxyState {
@@ -198,12 +206,34 @@ impl RunProxy {
             connections: Mutex::default(),
         });
         let (stop, stopped) = watch::channel(false);
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&state), stopped));
+        let http = options.http.then(run_http::listen).transpose()?;
+        let (http, addresses) = http.unzip();
+        let from_socket = accept(listener, Arc::clone(&state), stopped.clone());
+        let from_http = http.zip(addresses.as_ref()).map(|(listener, addresses)| {
+            run_http::accept(listener, addresses, Arc::clone(&state), stopped)
+        });
+        let accepting = tokio::spawn(async move {
+            match from_http {
+                Some(from_http) => {
+                    tokio::join!(from_socket, from_http);
+                }
+                None => from_socket.await,
+            }
+        });
         Ok(Self {
             state,
             accepting,
             stop,
+            addresses,
         })
+    }
+
+    /// The address of a server; none without `http`.
+    #[must_use]
+    pub fn address(&self, server: &str) -> Option<String> {
+        let mut servers = self.state.servers.iter();
+        let index = servers.position(|one| one.name == server)?;
+        Some(self.addresses.as_ref()?.of(index))
     }
 
     /// The evidence so far.
@@ -325,7 +355,7 @@ async fn hello(reader: &mut (impl AsyncRead + Unpin)) -> Option<Hello> {
 }
 
 /// Serves one connection of the agent.
-async fn serve(
+pub(crate) async fn serve(
     state: Arc<ProxyState>,
     connection: Arc<Connection>,
     reader: impl AsyncRead + Unpin + Send + 'static,

@@ -9,7 +9,9 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcptest_agent::Usage;
-use mcptest_agents::{AgentOutcome, AgentTask, KeepFile, Room, ServerLaunch, TurnRole};
+use mcptest_agents::{
+    AgentOutcome, AgentTask, KeepFile, Room, ServerLaunch, TransportFile, TurnRole,
+};
 use mcptest_attack::AttackRun;
 use mcptest_catalog::distractors::plan_injection;
 use mcptest_catalog::prices::Usd;
@@ -98,16 +100,20 @@ async fn prepare_and_run(
         tools.release().await;
         return Ok((AgentRun::of(trace), Vec::new()));
     }
-    let proxy = start_proxy(context, test, case.run, &room, distractors)?;
+    let http = under_test.agent.transport() == TransportFile::Http && !test.servers.is_empty();
+    let proxy = start_proxy(context, (test, case.run), &room, http, distractors)?;
     let program = context
         .sessions
         .this_program()
         .to_string_lossy()
         .into_owned();
-    let servers: Vec<ServerLaunch> = test
-        .servers
-        .iter()
-        .map(|name| ServerLaunch::Stdio {
+    let launch = |name: &String| match proxy.address(name) {
+        Some(url) => ServerLaunch::Http {
+            name: name.clone(),
+            url,
+            headers: Vec::new(),
+        },
+        None => ServerLaunch::Stdio {
             name: name.clone(),
             argv: vec![
                 program.clone(),
@@ -118,8 +124,9 @@ async fn prepare_and_run(
                 name.clone(),
             ],
             env: Vec::new(),
-        })
-        .collect();
+        },
+    };
+    let servers: Vec<ServerLaunch> = test.servers.iter().map(launch).collect();
     // Absolute, because the agent has another working directory.
     let suite_dir = std::path::absolute(&under_test.dir).unwrap_or_else(|_| under_test.dir.clone());
     let variables = |name: &str| under_test.variables.get(name).cloned();
@@ -303,9 +310,9 @@ fn check_and_plan(
 
 fn start_proxy(
     context: &RunContext,
-    test: &AgentTest,
-    run: u32,
+    (test, run): (&AgentTest, u32),
     room: &Room,
+    http: bool,
     mut distractors: BTreeMap<String, DistractorPlan>,
 ) -> Result<RunProxy, RunError> {
     let failed = |message: String| RunError {
@@ -333,6 +340,7 @@ fn start_proxy(
     let socket = room.run_dir().join(SOCKET);
     RunProxy::start(RunProxyOptions {
         socket: socket.clone(),
+        http,
         servers,
         faults: test.faults.clone(),
         attacks: (!test.attacks.is_empty()).then(|| agent_attacks::of_run(test, run)),
@@ -539,7 +547,8 @@ fn server_error(servers: &[ServerRecord]) -> Option<RunError> {
             let reason = match (failure, connections) {
                 (Some(failure), _) => format!("server `{name}` did not start: {failure}"),
                 (None, 0) => format!(
-                    "the agent never started server `{name}`: check how its settings list servers"
+                    "the agent never started or reached server `{name}`: check how its settings list \
+                     servers"
                 ),
                 (None, _) => format!("the agent never listed the tools of server `{name}`"),
             };

@@ -101,7 +101,7 @@ fn find(
     let mut found = Survivors::default();
     let mut members = BTreeSet::new();
     for (pid, stat) in &table {
-        if *pid == ourselves || (ours_only && !has_ancestor(&table, *pid, |it| it == ourselves)) {
+        if *pid == ourselves || (ours_only && !may_descend_from(&table, *pid, ourselves)) {
             continue;
         }
         if stat.exited {
@@ -131,6 +131,23 @@ fn find(
         }
     }
     found
+}
+
+/// Our live descendants. Orphans are among them, if we are a subreaper.
+#[cfg(target_os = "linux")]
+pub(crate) fn descendants(root: &Path) -> BTreeSet<i32> {
+    let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+    let table = table(root);
+    let is_ours = |pid: &i32| may_descend_from(&table, *pid, ourselves);
+    table.keys().copied().filter(is_ours).collect()
+}
+
+/// Returns true if a process descends from another one, or if one of its ancestors has exited while
+/// the table was read: then its new parent is not known.
+#[cfg(target_os = "linux")]
+fn may_descend_from(table: &BTreeMap<i32, Stat>, pid: i32, ancestor: i32) -> bool {
+    let is_gone = |it: i32| it != 1 && !table.contains_key(&it);
+    has_ancestor(table, pid, |it| it == ancestor || is_gone(it))
 }
 
 /// The time of the start of a process, in the system's units; 0 where it is not known.
@@ -276,17 +293,27 @@ fn table(root: &Path) -> BTreeMap<i32, Stat> {
 
 #[cfg(target_os = "linux")]
 fn stat(root: &Path, pid: i32) -> Option<Stat> {
-    let text = std::fs::read_to_string(root.join(pid.to_string()).join("stat")).ok()?;
+    use std::io::Read as _;
+
+    // The kernel gives the whole file in one read: every scan reads it of every process.
+    let mut bytes = [0; MAX_STAT_BYTES];
+    let mut file = std::fs::File::open(root.join(pid.to_string()).join("stat")).ok()?;
+    let read = file.read(&mut bytes).ok()?;
     // The name in parentheses may hold anything; the fields after it are state, parent, …, and the
     // time of the start as the twentieth.
-    let (_, fields) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let end = bytes[..read].iter().rposition(|byte| *byte == b')')?;
+    let fields = std::str::from_utf8(&bytes[end + 1..read]).ok()?;
+    let mut fields = fields.split_ascii_whitespace();
     Some(Stat {
-        exited: matches!(*fields.first()?, "Z" | "X" | "x"),
-        parent: fields.get(1)?.parse().ok()?,
-        started: fields.get(19)?.parse().ok()?,
+        exited: matches!(fields.next()?, "Z" | "X" | "x"),
+        parent: fields.next()?.parse().ok()?,
+        started: fields.nth(17)?.parse().ok()?,
     })
 }
+
+/// More than the longest entry of a process: a name of at most 64 bytes and 51 numbers.
+#[cfg(target_os = "linux")]
+const MAX_STAT_BYTES: usize = 2048;
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
@@ -362,6 +389,19 @@ mod tests {
         assert_eq!(proc.find(&[]), (expected, false));
         let with_known = proc.find(&[base + 5]).0;
         assert!(with_known.contains(&(base + 5)));
+    }
+
+    #[test]
+    fn an_orphan_without_a_new_parent_yet_may_be_ours() {
+        let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+        let proc = FakeProc::new();
+        proc.process(1, 0, "S", "init\0", "");
+        proc.process(ourselves, 1, "S", "mcptest\0", "");
+        proc.process(ourselves + 10, ourselves + 9, "S", "orphan\0", "");
+        proc.process(ourselves + 11, ourselves + 10, "S", "child\0", "");
+        proc.process(ourselves + 12, 1, "S", "foreign\0", "");
+        let ours: Vec<i32> = descendants(proc.0.path()).into_iter().collect();
+        assert_eq!(ours, [ourselves + 10, ourselves + 11]);
     }
 
     #[test]

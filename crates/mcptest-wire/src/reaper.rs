@@ -371,11 +371,13 @@ fn reap_process(pid: Pid) {
 #[cfg(not(target_os = "linux"))]
 fn reap_process(_: Pid) {}
 
-/// Scans of all processes of our user, ourselves excluded.
+/// Scans of the processes of our user, ourselves excluded.
 #[cfg(target_os = "linux")]
 struct Scan {
     /// `/proc`, or a stand-in for it in tests.
     root: PathBuf,
+    /// Only our descendants are inspected: orphans are among them, because we are a subreaper.
+    ours_only: bool,
     /// Programs that had an empty environment in the previous scan.
     empty: HashSet<Pid>,
 }
@@ -385,6 +387,7 @@ impl Default for Scan {
     fn default() -> Self {
         Self {
             root: PathBuf::from("/proc"),
+            ours_only: is_subreaper(),
             empty: HashSet::new(),
         }
     }
@@ -402,12 +405,17 @@ impl Scan {
         };
         let user = rustix::process::geteuid().as_raw();
         let ourselves = rustix::process::getpid();
+        let ours = self
+            .ours_only
+            .then(|| process_table::descendants(&self.root));
         for entry in entries.flatten() {
-            let pid = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok());
-            let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| *pid != ourselves) else {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.parse().ok());
+            let number = number.filter(|pid| ours.as_ref().is_none_or(|ours| ours.contains(pid)));
+            let Some(pid) = number
+                .and_then(Pid::from_raw)
+                .filter(|pid| *pid != ourselves)
+            else {
                 continue;
             };
             if entry
@@ -495,6 +503,7 @@ mod tests {
         fn scan(&self) -> Scan {
             Scan {
                 root: self.0.path().to_owned(),
+                ours_only: false,
                 ..Scan::default()
             }
         }

@@ -1,30 +1,37 @@
-//! Agent tests: a thousand that are replayed from a cassette each, and a thousand runs of one with
-//! a provider that answers after 0.6 seconds. Both are whole processes, from start to end.
+//! Agent tests: a thousand that are replayed from a cassette each, a thousand runs of one with a
+//! provider that answers after 0.6 seconds, and runs of an agent under test in their clean rooms.
+//! All are whole processes, from start to end.
 //!
 //! There is nothing to compare a replay with, so its bounds are those of the issue, in seconds of
 //! processor time, which other work on the machine hardly changes, and in memory. The other one
 //! mostly waits, so that its time is that of the clock.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use serde_json::json;
 
 use super::bare;
-use super::figures::{Bound, Options, Target, conclude, cpu_ms, measure, median, silent};
+use super::figures::{Bound, Options, Target, conclude, cpu_ms, measure, median, silent, time};
 use crate::workspace::{self, Profile};
 
-pub const PARTS: [&str; 2] = ["replay", "live"];
+pub const PARTS: [&str; 3] = ["replay", "live", "room"];
 
 const TESTS: usize = 1000;
 const PAUSE_MS: u64 = 600;
 const MAX_REPLAY_S: f64 = 1.0;
 const MAX_REPLAY_MIB: f64 = 64.0;
 const MAX_LIVE_S: f64 = 2.0;
+/// The runs of the agent under test, and how many of them are made at a time.
+const ROOM_RUNS: usize = 100;
+const ROOM_JOBS: usize = 10;
+const MAX_ROOM_MS: f64 = 60.0;
 
 /// Measures and prints. True if everything is as it must be.
 pub fn run(options: Options) -> Result<bool> {
@@ -90,7 +97,84 @@ pub fn run(options: Options) -> Result<bool> {
             unit: " s",
         });
     }
+    if options.wants("room") {
+        let agent = bare::compile(&folder, "floor_agent")?;
+        let suite = scratch.path().join("room.yml");
+        std::fs::write(&suite, room_suite(&floor, &agent, ROOM_RUNS))?;
+        let jobs = format!("--jobs={ROOM_JOBS}");
+        let command = [&program, Path::new("run"), &suite, Path::new(&jobs)];
+        let by_hand = json!([floor.to_string_lossy()]).to_string();
+        let by_hand = [agent.as_os_str(), by_hand.as_ref()];
+        let (mut alone, mut added) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let hand = in_parallel(&by_hand, ROOM_RUNS, ROOM_JOBS)?;
+            let ours = time(&command)?;
+            // Of as many runs as are made at a time, each lasts as long as all of them.
+            let each = |all: f64| all * ROOM_JOBS as f64 / ROOM_RUNS as f64;
+            alone.push(each(hand));
+            added.push(each(ours - hand));
+        }
+        let (alone, added) = (median(alone), median(added));
+        figures.insert(
+            "room".to_owned(),
+            json!({"by_hand_ms": alone, "added_ms": added}),
+        );
+        bounds.push(Bound {
+            what: format!("the clean room of a run, {ROOM_JOBS} runs at a time"),
+            value: added,
+            target: Target::AtMost(MAX_ROOM_MS),
+            unit: " ms",
+        });
+    }
     Ok(conclude(options, figures.into(), &bounds))
+}
+
+/// The time of this number of processes, of which some run at a time, in milliseconds.
+fn in_parallel(argv: &[&OsStr], runs: usize, jobs: usize) -> Result<f64> {
+    let left = AtomicUsize::new(runs);
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let worker = || -> Result<()> {
+            while left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                    left.checked_sub(1)
+                })
+                .is_ok()
+            {
+                time(argv)?;
+            }
+            Ok(())
+        };
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(worker)).collect();
+        for worker in workers {
+            worker.join().map_err(|_| anyhow!("a worker panicked"))??;
+        }
+        Ok::<_, anyhow::Error>(())
+    })?;
+    Ok(began.elapsed().as_secs_f64() * 1000.0)
+}
+
+/// A suite with runs of an agent under test that calls a tool once.
+fn room_suite(server: &Path, agent: &Path, runs: usize) -> String {
+    format!(
+        "name: rooms
+servers:
+  s:
+    command: [{}]
+agents:
+  - name: floor
+    agent:
+      command: [{}, {{ each: servers, args: [\"{{{{argv|json}}}}\"] }}]
+    servers: [s]
+    prompt: Say hi.
+    runs: {runs}
+    expect:
+      - tool_calls[0].name: echo
+      - final_response: {{ contains: Done }}
+",
+        json!(server.to_string_lossy()),
+        json!(agent.to_string_lossy()),
+    )
 }
 
 /// A suite of agent tests, each of which calls a tool and then says something.
@@ -180,6 +264,12 @@ impl Drop for SlowProvider {
 #[expect(dead_code, reason = "its `main` is for when it is a program")]
 mod slow_provider;
 
+/// Here for the lints and the tests; the benchmark compiles it alone.
+#[cfg(test)]
+#[path = "bare/floor_agent.rs"]
+#[expect(dead_code, reason = "its `main` is for when it is a program")]
+mod floor_agent;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,9 +282,22 @@ mod tests {
     }
 
     #[test]
+    fn the_agent_reads_the_command_of_its_server() {
+        assert_eq!(
+            floor_agent::words(r#"["a", "--b","c d"]"#),
+            ["a", "--b", "c d"]
+        );
+    }
+
+    #[test]
     fn the_suites_have_as_many_tests_and_runs_as_asked() {
         let suite = replay_suite(Path::new("server"), 3);
         assert_eq!(suite.matches("- name: agent").count(), 3);
         assert!(live_suite(Path::new("server"), 80, 7).contains("runs: 7"));
+        let rooms = room_suite(Path::new("server"), Path::new("agent"), 5);
+        assert!(
+            rooms.contains("runs: 5") && rooms.contains("\"{{argv|json}}\""),
+            "{rooms}"
+        );
     }
 }

@@ -123,6 +123,122 @@ fn an_agent_gets_the_figures_of_the_model_that_makes_the_same_calls() {
     assert_eq!(turns(trace), turns(played));
 }
 
+/// The same agent with servers that it reaches by address.
+fn agent_by_address(script: &Value, server: &str) -> Value {
+    let mut agent = agent(script);
+    agent["transport"] = json!("http");
+    agent["servers"]["each_http"] = server.into();
+    agent
+}
+
+#[test]
+fn servers_by_address_give_the_same_evidence() {
+    let server = "{{name|json}}: {\"url\": {{url|json}}}";
+    let block = json!({"count": 2, "source": {"from": "catalog"}, "correct": ["s.search"]});
+    let dir = suite(&json!([
+        test("by command", &json!({"agent": agent(&script()), "runs": 3})),
+        test(
+            "by address",
+            &json!({"agent": agent_by_address(&script(), server), "runs": 3})
+        ),
+        test(
+            "with a fault",
+            &json!({
+                "agent": agent_by_address(&script(), server), "inject": ["flaky"],
+                "recovery": {"max_detection_ms": 1000}, "distractors": block,
+            })
+        ),
+    ]));
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let report = ran.json();
+    let evidence = |test: usize| -> Vec<Value> {
+        let runs = report["tests"][test]["runs"].as_array().unwrap();
+        let parts = ["tool_calls", "tool_results", "catalog"];
+        runs.iter()
+            .flat_map(|run| parts.map(|part| run["trace"][part].clone()))
+            .collect()
+    };
+    assert_eq!(evidence(0), evidence(1));
+    let trace = &report["tests"][2]["runs"][0]["trace"];
+    assert_eq!(trace["tool_results"][0]["fault"], "flaky");
+    assert_eq!(trace["distractors"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_service_gets_its_servers_with_the_request() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/run", listener.local_addr().unwrap());
+    let service = std::thread::spawn(move || {
+        // As a service would: the servers are those of the request.
+        let (mut stream, _) = listener.accept().unwrap();
+        let request: Value = read_body(&mut stream);
+        let url = &request["mcp"]["mcpServers"]["s"]["url"];
+        let inner = json!({
+            "servers": {"s": {"url": url}},
+            "agents": [{"name": "inner", "model": "builtin/scripted", "prompt": "p", "servers": ["s"],
+                        "script": script(), "expect": [{"conversation": {"type": "object"}}]}],
+        });
+        let dir = folder(&[("s.yml", &inner.to_string())]);
+        let inner = run(&dir, &["--no-history"]);
+        let answer = json!({"text": "Found it.", "exit": inner.code}).to_string();
+        std::io::Write::write_all(
+            &mut stream,
+            format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{answer}",
+                answer.len()
+            )
+            .as_bytes(),
+        )
+        .unwrap();
+    });
+    let agent = json!({
+        "url": address, "body": {"prompt": "{{prompt}}", "mcp": "{{mcp_json}}"},
+        "response": {"final": "text"},
+    });
+    let dir = suite(&json!([test("service", &json!({"agent": agent}))]));
+    let ran = run(&dir, &[]);
+    service.join().unwrap();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let report = ran.json();
+    let trace = &report["tests"][0]["runs"][0]["trace"];
+    assert_eq!(trace["tool_calls"].as_array().unwrap().len(), 2, "{trace}");
+    assert_eq!(trace["final_response"], "Found it.");
+}
+
+/// The JSON body of a request.
+fn read_body(stream: &mut std::net::TcpStream) -> Value {
+    use std::io::{BufRead as _, Read as _};
+    let mut reader = std::io::BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[test]
+fn an_agent_without_a_form_for_addresses_is_refused_at_load() {
+    let agent = json!({"command": ["agent", "{{prompt}}"], "transport": "http"});
+    let dir = suite(&json!([test("agent", &json!({"agent": agent}))]));
+    let ran = run(&dir, &[]);
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("no form for servers with an address"),
+        "{}",
+        ran.stderr
+    );
+}
+
 #[test]
 fn faults_and_distractors_reach_the_agent() {
     let block = json!({"count": 2, "source": {"from": "catalog"}, "correct": ["s.search"]});
