@@ -235,6 +235,10 @@ impl Front {
         if !accepts(headers, "text/event-stream") {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept text/event-stream");
         }
+        // Clients take this status as: there is no such stream.
+        if !headers.contains_key(SESSION_ID) {
+            return refuse(StatusCode::METHOD_NOT_ALLOWED, "streams belong to sessions");
+        }
         match self.session(server, headers) {
             Ok((_, session)) => {
                 let (sender, receiver) = mpsc::channel(STREAM_QUEUE);
