@@ -35,7 +35,7 @@ pub(crate) enum Limit {
     Idle(Duration),
 }
 
-/// The error of a run; nothing if it is evidence, as far as the agent itself is concerned.
+/// The error of a run; `None` if it is evidence, as far as the agent itself is concerned.
 pub(crate) fn error_of(agent: &Agent, facts: &Facts<'_>) -> Option<RunError> {
     let name = agent.name();
     let stderr = facts.stderr.join("\n");

@@ -1,4 +1,4 @@
-//! The delivery of an attack: the moment from which on the agent knew its text.
+//! The delivery of an attack: the moment when the agent received its text.
 //!
 //! A trace of ours has marks. In a trace of another program the text is searched for: by the
 //! canary, where that is known, and by the text itself.
@@ -17,7 +17,7 @@ use crate::written::Place;
 /// The key of traces that have only what passed a proxy: calls and results, no answers.
 const RECORDED_BY: &str = "recorded_by";
 
-/// The moment from which on the agent knew the text.
+/// The moment when the agent received the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// The index of the first call that can follow from the text.
@@ -108,7 +108,7 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The delivery of an attack; nothing if the agent never met it.
+    /// The delivery of an attack; `None` if the agent never met it.
     #[must_use]
     pub fn delivery(
         &self,
@@ -195,7 +195,7 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// The number of calls before a message of somebody else than the model has the text.
+    /// The number of calls before the text is in a message that is not from the model.
     fn conversation_has(&self, needle: &Needle) -> Option<usize> {
         let turns = self.trace.conversation.turns.as_deref()?;
         let mut asked = 0;

@@ -43,7 +43,7 @@ pub struct ObeyingCall {
     pub args: Value,
 }
 
-/// The behaviour of an agent that obeys an attack, in a run that met it. Nothing if the run did
+/// The behaviour of an agent that obeys an attack, in a run that met it. `None` if the run did
 /// not, or if no call could be built that meets the goal.
 #[must_use]
 pub fn obey(attack: &Attack, trace: &TraceView<'_>) -> Option<Obedience> {
@@ -148,7 +148,7 @@ fn steps_of(attack: &Attack, goal: Option<&WrittenGoal>) -> Vec<WrittenStep> {
     }
 }
 
-/// A call that meets a step; nothing if its matchers do not tell how.
+/// A call that meets a step; `None` if its matchers do not tell how.
 fn step_call(
     step: &WrittenStep,
     canary: &str,

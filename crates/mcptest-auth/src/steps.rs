@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The length of an action or a detail.
 const MAX_CHARS: usize = 600;
 
-/// The number of steps that are kept; a server that refuses for ever would add more.
+/// The number of steps that are kept; a server that refuses forever would add more.
 const MAX_STEPS: usize = 40;
 
 /// The outcome of a step.

@@ -121,7 +121,7 @@ impl TraceBuilder {
     }
 
     /// Adds text to the latest turn, for formats that record a turn in several parts. The parts
-    /// are lines of their own.
+    /// are separate lines.
     pub fn say(&mut self, text: &str) {
         self.add_text(text, "\n");
     }

@@ -183,7 +183,7 @@ impl PooledPercent {
     }
 }
 
-/// The certain outcome of an assertion; nothing if it depends on further runs.
+/// The certain outcome of an assertion; `None` if it depends on further runs.
 fn certain_outcome(expectation: &Expectation, bounds: &[(&'static str, Bounds)]) -> Option<bool> {
     let (rest, bounds) = find(expectation, bounds)?;
     let matcher = &expectation.matcher;

@@ -120,7 +120,7 @@ impl Mutation {
         }
     }
 
-    /// The changed trace; nothing where the change does not apply or would change nothing.
+    /// The changed trace; `None` where the change does not apply or would change nothing.
     #[must_use]
     pub fn apply(&self, trace: &Trace) -> Option<Trace> {
         let mut mutant = trace.clone();

@@ -23,7 +23,7 @@
 //!     inject: [poisoned bill]
 //!     injection:
 //!       task: [ { tool_names: { contains: send_money } } ]
-//!       mode: each              # each attack has runs of its own; or together
+//!       mode: each              # each attack has its own runs; or together
 //!       baseline: true          # the test's runs also without attack
 //!       min_delivered: 10       # cases per attack; fewer are no evidence
 //!       expect:

@@ -188,7 +188,7 @@ impl OrchestrationCounts {
         percent::nearest(self.optimal.min(self.calls), self.calls).unwrap_or(0)
     }
 
-    /// Calls that are valid under their tool's schema; nothing if some run has no
+    /// Calls that are valid under their tool's schema; `None` if some run has no
     /// recorded catalog.
     #[must_use]
     pub fn schema_valid(self) -> Option<u64> {

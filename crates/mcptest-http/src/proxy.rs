@@ -247,7 +247,7 @@ fn host_of_exception(entry: &str, port: u16) -> Option<String> {
     if entry.contains('/') {
         return Some(entry.replace(['[', ']'], ""));
     }
-    // An IPv6 address has colons of its own, unless it is in brackets.
+    // An IPv6 address contains colons, unless it is in brackets.
     let name = match entry.rsplit_once(':') {
         Some((name, given)) if parse_ip(entry).is_none() => {
             (given.parse() == Ok(port)).then_some(name)?

@@ -133,7 +133,7 @@ const CHANGES_IN_TEXT: [&str; 24] = [
     "upload",
 ];
 
-/// Arguments that are carried out.
+/// Arguments that are executed.
 const EXECUTED: [&str; 12] = [
     "sql",
     "statement",
@@ -245,7 +245,7 @@ mod tests {
             tool(json!({"readOnlyHint": true, "destructiveHint": true})),
             Err(Doubt::Contradiction)
         );
-        // A hint that is no boolean says nothing.
+        // A hint that is not a boolean is ignored.
         assert_eq!(tool(json!({"readOnlyHint": "true"})), Ok(()));
         assert_eq!(tool(json!({"destructiveHint": false})), Ok(()));
     }

@@ -75,9 +75,9 @@ pub enum Outcome {
         args: Map<String, Value>,
         /// The result as sent.
         result: Value,
-        /// The reason why it is no snapshot; none if it can be one.
+        /// The reason why it cannot be a snapshot; `None` if it can.
         no_snapshot: Option<&'static str>,
-        /// True if the answer tells about this machine, so it is not written to any file.
+        /// True if the answer describes this machine, so it is not written to any file.
         private: bool,
     },
     /// It answered with an error, or not at all.

@@ -286,7 +286,7 @@ impl Maker<'_> {
             }
         }
         if whole || value.fract() == 0.0 {
-            // Beyond this range a float is no exact whole number.
+            // Beyond this range a float does not represent every whole number.
             if value.abs() < 9e15 {
                 #[expect(clippy::cast_possible_truncation, reason = "whole, and in range")]
                 return Some((value as i64).into());

@@ -35,7 +35,7 @@ pub(crate) struct Fold {
 impl Fold {
     /// Adds a line of the log. Returns the new state, if runs were planned or finished.
     pub(crate) fn line(&mut self, line: &[u8]) -> Option<Step> {
-        // Events of later versions, and lines that are no events, tell nothing.
+        // Events of later versions, and lines that are not events, are ignored.
         let event: Event<IgnoredAny> = serde_json::from_slice(line).ok()?;
         let message = match event {
             Event::Begun(begun) => {

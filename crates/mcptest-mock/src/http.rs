@@ -49,7 +49,7 @@ const MAX_BODY_BYTES: usize = 16 << 20;
 /// The time that a client has to send the head of a request, and then its body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The pause after a connection could not be accepted, such as for want of file descriptors.
+/// The pause after a connection could not be accepted, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The messages that wait on a stream of notifications.
@@ -60,7 +60,7 @@ const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
 /// Serves the mock on a listener. Every connection is a task of the current runtime.
 ///
-/// A connection that cannot be accepted is no reason to end: the process may have no free file
+/// A connection that cannot be accepted does not end the server: the process may have no free file
 /// descriptor at the moment, and others are served meanwhile.
 ///
 /// # Errors

@@ -93,7 +93,7 @@ pub struct ToolSpec {
     /// turn, one per call, and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
-    /// The statements that a call carries out on the server's `database`, in place of an answer.
+    /// The statements that a call executes on the server's `database`, in place of an answer.
     /// The result has their rows. A call that fails changes nothing.
     pub sql: Option<SqlSpec>,
     /// With `sql`: the number of rows that a statement must return or change. Otherwise the call

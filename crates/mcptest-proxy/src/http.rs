@@ -121,7 +121,7 @@ impl Bridge {
         Ok((Self { task, endpoint }, input, output))
     }
 
-    /// The reason why the server refused a message for want of authorization, if it did.
+    /// The reason why the server refused a message without authorization, if it did.
     pub(crate) fn auth_failure(&self) -> Option<String> {
         self.endpoint.auth_failure()
     }
@@ -162,7 +162,7 @@ struct Endpoint {
     transport: HttpTransport,
     /// The path for messages over HTTP+SSE, once its stream is open.
     legacy_path: Mutex<Option<String>>,
-    /// The reason why the server refused a message for want of authorization.
+    /// The reason why the server refused a message without authorization.
     auth_failure: Mutex<Option<String>>,
     /// The time in which credentials were obtained.
     clock: Arc<WaitClock>,

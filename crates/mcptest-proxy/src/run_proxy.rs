@@ -105,7 +105,7 @@ pub struct ServerRecord {
     pub listed: bool,
     /// The reason why it could not be started, or why it ended during the run.
     pub failure: Option<String>,
-    /// The reason why it refused a message for want of authorization.
+    /// The reason why it refused a message without authorization.
     pub auth_failure: Option<String>,
     /// True if it answered nothing any more after a call had timed out.
     pub unresponsive: bool,

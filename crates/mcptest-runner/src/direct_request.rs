@@ -126,7 +126,7 @@ impl<'t> Filled<'t> {
     }
 }
 
-/// Arguments as text, which is what prompts and templates take. `null` is no value.
+/// Arguments as text, which is what prompts and templates take. `null` is not a value.
 fn texts(args: Map<String, Value>) -> Map<String, Value> {
     let given = args.into_iter().filter(|(_, value)| !value.is_null());
     given

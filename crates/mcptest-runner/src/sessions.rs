@@ -223,7 +223,7 @@ impl Sessions {
         }
     }
 
-    /// Opens a session of its own, with further environment variables for a server that is a
+    /// Opens a separate session, with further environment variables for a server that is a
     /// program, and with the client of a test.
     pub async fn open_with(
         &self,

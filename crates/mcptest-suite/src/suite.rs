@@ -424,7 +424,7 @@ impl AgentTest {
     }
 
     /// The isolation of its sessions. A test with calls around its runs, or with a client of its
-    /// own, has sessions of its own in every run, so that concurrent runs do not see each other's
+    /// own, has its own sessions in every run, so that concurrent runs do not see each other's
     /// state and messages.
     #[must_use]
     pub fn isolation(&self) -> Option<Isolation> {

@@ -266,7 +266,7 @@ impl<'a> FaultState<'a> {
         }
     }
 
-    /// The strike on the next call; nothing if it is healthy.
+    /// The strike on the next call; `None` if it is healthy.
     pub fn strike(&mut self, server: &str, tool: &str) -> Option<Strike> {
         for (fault, struck) in self.faults.iter().zip(&mut self.struck) {
             if !fault.target.matches(server, tool) {

@@ -1,4 +1,4 @@
-//! Tool calls that the server carries out as tasks.
+//! Tool calls that the server executes as tasks.
 //!
 //! In 2025-11-25 (experimental) the client asks for a task: the call is answered with a task, whose
 //! status is polled by `tasks/get` and whose result is requested by `tasks/result`. In the

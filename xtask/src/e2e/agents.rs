@@ -2,7 +2,7 @@
 //! them: what they did is recorded and scored.
 //!
 //! The agent's provider is a stand-in on loopback that plays fixed answers. Where the machine
-//! allows it, all of it runs in a network namespace of its own, which has nothing but loopback.
+//! allows it, all of it runs in a separate network namespace, which has nothing but loopback.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -191,7 +191,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
     Ok(trace)
 }
 
-/// Returns true if this user may have a network of its own.
+/// Returns true if this user may create a network namespace.
 pub(super) fn has_namespaces() -> bool {
     let tried = Command::new("unshare")
         .args(["--net", "ip", "link", "set", "lo", "up"])

@@ -213,7 +213,7 @@ fn live(lab: &Lab, browser: &Browser) -> Result<()> {
     let folder = lab.scratch("live")?;
     let stderr = folder.join("stderr.txt");
     let suite = workspace::root().join(SLOW_SUITE);
-    // Its history stays in a folder of its own, and the address is on standard error.
+    // Its history stays in its own folder, and the address is on standard error.
     let mut running = lab
         .mcptest(&["run", &suite.display().to_string(), "--ui"])?
         .current_dir(&folder)

@@ -157,7 +157,7 @@ fn install_wheel(lab: &Lab, wheel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files of the quickstart, in a folder of their own.
+/// The files of the quickstart, in a separate folder.
 fn quickstart(project: &Path) -> Result<()> {
     let examples = workspace::root().join("examples/quickstart");
     std::fs::create_dir_all(project.join("servers"))?;

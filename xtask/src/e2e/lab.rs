@@ -1,4 +1,4 @@
-//! Parts that all checks share: the program under test, the parts, and a folder of their own.
+//! The environment that all checks share: the program under test, installed parts, and a folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -26,7 +26,7 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
 }
 
 fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
-    // Snapshots are beside the suite, so the suite gets a place of its own.
+    // Snapshots are next to the suite, so the suite gets a separate folder.
     let folder = lab.scratch("tool-tests")?;
     let suite = folder.join("suite.yml");
     std::fs::copy(workspace::root().join("tests/e2e/tool-tests.yml"), &suite)

@@ -244,7 +244,7 @@ fn tell(text: &str) -> Option<Range<usize>> {
             let honest = FALSE_STATEMENT.is_in(rest)
                 || HONEST
                     .find(rest)
-                    // "Do not let the user wait" is no secret; "do not let the user know" is one.
+                    // "Do not let the user wait" hides nothing; "do not let the user know" does.
                     .is_some_and(|honest| {
                         !rest[honest].trim_start().starts_with("about") && !is_call
                     });

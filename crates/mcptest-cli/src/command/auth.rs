@@ -159,7 +159,7 @@ fn login(args: &LoginArgs, gates: Gates, output: &Output) -> Result<ExitCode, Fa
             () = asked_to_end() => Err(Failure::Interrupted),
         }
     });
-    // The thread that reads our input may wait for ever; it ends with us.
+    // The thread that reads our input may wait forever; it ends with us.
     runtime.shutdown_background();
     let (listed, token) = outcome?;
     let Some(token) = token else {

@@ -39,7 +39,7 @@ pub fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
             None => mcptest_mcp::serve_stdio(options, stop).await,
         }
     });
-    // The thread that reads our input may wait for ever; it ends with us.
+    // The thread that reads our input may wait forever; it ends with us.
     runtime.shutdown_background();
     Ok(match end? {
         SessionEnd::Client => ExitCode::Passed,

@@ -60,7 +60,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         let ended = asked_to_end();
         mcptest_proxy::relay(options, std::io::stdin(), CheckedStdout::default(), ended).await
     });
-    // The thread that reads our input may wait for ever; it ends with us.
+    // The thread that reads our input may wait forever; it ends with us.
     runtime.shutdown_background();
     match end.map_err(|error| error.to_string())? {
         SessionEnd::Client => Ok(ExitCode::Passed),

@@ -8,11 +8,11 @@ use serde_json::Value;
 /// The facts of a case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Case {
-    /// The name of the wording; nothing for one that the suite writes itself.
+    /// The name of the wording; `None` for one that the suite writes itself.
     pub wording: Option<String>,
     /// The canary, where it is known.
     pub canary: Option<String>,
-    /// The delivery; nothing if the agent never met the attack.
+    /// The delivery; `None` if the agent never met the attack.
     pub delivery: Option<Delivery>,
     /// True if the goal was met after the delivery.
     pub obeyed: bool,

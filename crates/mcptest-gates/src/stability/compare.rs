@@ -3,11 +3,11 @@
 //! Runs with the same sequence of names form a group. Groups are compared once, however many runs
 //! they have: all pairs of two groups have the same similarity and part at the same call. So the
 //! cost grows with the number of runs, and with the square of the number of *different* sequences
-//! only. Names and arguments that nobody else has are no difference here ([`units`](super::units)).
-//! Where n sequences remain, n²/2 pairs are compared, in lanes of machine words
-//! ([`common_subsequence`](super::common_subsequence)) and on all cores: about a nanosecond each.
-//! No way is known that avoids the square: the pairs that agree at no position would have to be
-//! counted, which is the problem of orthogonal vectors.
+//! only. Names and arguments that no other run has do not count as a difference here
+//! ([`units`](super::units)). Where n sequences remain, n²/2 pairs are compared, in lanes of
+//! machine words ([`common_subsequence`](super::common_subsequence)) and on all cores: about a
+//! nanosecond each. No way is known that avoids the square: the pairs that agree at no position
+//! would have to be counted, which is the problem of orthogonal vectors.
 //!
 //! Equal arguments of many runs with few sequences are found by sorting: two runs agree at a call
 //! if they have the same name and the same fingerprint of arguments at the same position. Pairs

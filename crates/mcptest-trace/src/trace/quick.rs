@@ -20,7 +20,7 @@ use super::{
 const SHORT_INTEGER: usize = 18;
 
 /// Reads the trace at the beginning of a string into its place, which must be empty, and returns
-/// its end. Nothing if it is not certain that there is one.
+/// its end. `None` if it is not certain that there is one.
 pub(super) fn read_into<'a>(text: &'a str, trace: &mut TraceView<'a>) -> Option<usize> {
     let mut reader = Reader {
         text,

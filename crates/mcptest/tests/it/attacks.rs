@@ -300,7 +300,7 @@ fn the_record_of_a_proxy_gives_the_same_figures() {
         json!({"attacks": attacks}).to_string(),
     )
     .unwrap();
-    // The same calls, by a client of its own, with the canaries that the proxy chooses.
+    // The same calls, by a separate client, with the canaries that the proxy chooses.
     let mut recorded = String::new();
     for (run, trace) in (1..).zip(traces.lines()) {
         let trace: Value = serde_json::from_str(trace).unwrap();

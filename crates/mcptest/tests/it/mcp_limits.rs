@@ -37,7 +37,7 @@ fn nothing_outside_of_the_root_is_reached() {
     }
 }
 
-/// A suite that starts a program of its own, which leaves a file behind.
+/// A suite that starts another program, which leaves a file behind.
 const FOREIGN: &str = "servers: {s: {command: [sh, -c, 'touch started']}}
 tools: [{name: t, server: s, tool: x}]
 ";

@@ -54,7 +54,7 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The names and values that a server has of its own.
+/// The names and values of the server itself.
 #[derive(Debug, Default)]
 pub(crate) struct Context<'a> {
     /// Names of tools, prompts and titles, letters and digits only.

@@ -67,7 +67,7 @@ pub async fn capture(
     live.close().await;
     let mut captured = captured?;
     if trial.twice {
-        // Later, and in another process: what depends on either is no snapshot.
+        // Later, and in another process: what depends on either cannot be a snapshot.
         tokio::time::sleep(NEXT_SECOND.saturating_sub(began.elapsed())).await;
         let live = LiveServer::open(label, server, settings).await?;
         try_again(&mut captured.draft, &live).await;

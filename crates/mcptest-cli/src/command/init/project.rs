@@ -135,7 +135,7 @@ fn relative(folder: &Path, from: &Path) -> String {
 
 /// Does work with the files of a folder and the programs of this machine.
 pub fn surroundings<T>(folder: &Path, work: impl FnOnce(&Surroundings<'_>) -> T) -> T {
-    // Large files are no entry points.
+    // Large files are not entry points.
     let read = |path: &Path| {
         let path = folder.join(path);
         let size = std::fs::metadata(&path).ok()?.len();

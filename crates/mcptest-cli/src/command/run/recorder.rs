@@ -23,7 +23,7 @@ use crate::output::Output;
 /// The longest time that an event waits for others.
 const MAX_DELAY: Duration = Duration::from_millis(5);
 
-/// The size of waiting events, in bytes, from which on they are written.
+/// The size of waiting events, in bytes, at which they are written.
 const MAX_WAITING: usize = 64 * 1024;
 
 /// The receiver of a run's events.
@@ -235,7 +235,7 @@ impl Follower {
 }
 
 impl State {
-    /// Hands a line on. A follower that has left is no reason to end a run.
+    /// Forwards a line. A run continues without a follower that has left.
     fn hand_on(&mut self, line: &str) {
         let Some(follower) = &mut self.follower else {
             return;

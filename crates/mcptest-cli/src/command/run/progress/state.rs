@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthChar as _;
 
 /// The number of running cases that have a line.
 const MAX_RUNNING: usize = 8;
-/// The time from which on the remaining time is estimated.
+/// The elapsed time after which the remaining time is estimated.
 const MIN_ESTIMATED: Duration = Duration::from_secs(2);
 /// The number of failed assertions that a line names.
 const MAX_TARGETS: usize = 3;
