@@ -60,7 +60,7 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
     let mode = agent.mode.as_ref().map(|mode| values.text(mode));
     let mut connection = Connection::new(streams, agent.idle_timeout);
     let mut state = SessionState::new(agent, task.servers, mcp_prefixes(agent, &values));
-    let result = talk(
+    let result = converse(
         agent,
         &mut task,
         mode.filter(|mode| !mode.is_empty()),
@@ -92,7 +92,7 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
 }
 
 /// The conversation: opens a session and sends all messages.
-async fn talk(
+async fn converse(
     agent: &Agent,
     task: &mut AgentTask<'_>,
     mode: Option<String>,

@@ -137,7 +137,7 @@ impl<'a> Received<'a> {
             let offered = self
                 .catalog_offers(attack, &needle)
                 .then_some(0)
-                .or_else(|| self.conversation_has(&needle));
+                .or_else(|| self.offered_in_conversation(&needle));
             if let Some(delivery) = offered.and_then(|calls| self.offered(calls)) {
                 return Some(delivery);
             }
@@ -160,7 +160,7 @@ impl<'a> Received<'a> {
 
     /// The delivery of the text that was offered after this number of calls.
     fn offered(&self, calls: usize) -> Option<Delivery> {
-        self.asked_at_all(calls).then_some(Delivery {
+        self.asked_since(calls).then_some(Delivery {
             first_call: calls,
             carrier: None,
         })
@@ -196,7 +196,7 @@ impl<'a> Received<'a> {
     }
 
     /// The number of calls before the text is in a message that is not from the model.
-    fn conversation_has(&self, needle: &Needle) -> Option<usize> {
+    fn offered_in_conversation(&self, needle: &Needle) -> Option<usize> {
         let turns = self.trace.conversation.turns.as_deref()?;
         let mut asked = 0;
         for turn in turns {
@@ -219,14 +219,14 @@ impl<'a> Received<'a> {
     }
 
     /// Returns true if the model was asked at all after this number of calls.
-    fn asked_at_all(&self, calls: usize) -> bool {
+    fn asked_since(&self, calls: usize) -> bool {
         self.trace.tool_calls.len() > calls
             || match calls.checked_sub(1) {
                 Some(last) => self.asked_after(last),
                 None => {
                     self.trace.final_text().is_some()
                         || self.assistant_turns() > 0
-                        || self.is_of_proxy()
+                        || self.is_from_proxy()
                 }
             }
     }
@@ -246,7 +246,7 @@ impl<'a> Received<'a> {
 
     /// Returns true if the model was asked again after the result of a call.
     fn asked_after(&self, call: usize) -> bool {
-        if self.first_after(call) < self.trace.tool_calls.len() || self.is_of_proxy() {
+        if self.first_after(call) < self.trace.tool_calls.len() || self.is_from_proxy() {
             return true;
         }
         if self.trace.final_response.is_some() {
@@ -272,7 +272,7 @@ impl<'a> Received<'a> {
 
     /// Returns true if only calls and results are known. The client had the result then, and the
     /// trace cannot show that it did nothing more with it.
-    fn is_of_proxy(&self) -> bool {
+    fn is_from_proxy(&self) -> bool {
         self.trace.extra(RECORDED_BY).and_then(Value::as_str) == Some("proxy")
             && self.trace.conversation.turns.is_none()
     }

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Call it before a server is started: a signal that comes while nobody listens ends us at once and
 /// leaves the server behind. Where signals cannot be listened for, it is never done. Needs a
 /// running tokio runtime.
-pub fn asked_to_end() -> impl Future<Output = ()> {
+pub fn shutdown_signal() -> impl Future<Output = ()> {
     let listeners = [
         SignalKind::interrupt(),
         SignalKind::terminate(),

@@ -127,7 +127,7 @@ impl TraceBuilder {
     }
 
     /// Adds a piece of streamed text to the latest turn.
-    pub fn say_more(&mut self, text: &str) {
+    pub fn append_text(&mut self, text: &str) {
         self.add_text(text, "");
     }
 

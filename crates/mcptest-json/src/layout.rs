@@ -56,11 +56,11 @@ impl<W: Write> PrettyWriter<W> {
     /// # Errors
     /// The output cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
-        self.hand_on()?;
+        self.write_out()?;
         Ok(self.out)
     }
 
-    fn hand_on(&mut self) -> io::Result<()> {
+    fn write_out(&mut self) -> io::Result<()> {
         self.out.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
@@ -128,7 +128,7 @@ impl<W: Write> Write for PrettyWriter<W> {
         let mut at = 0;
         while at < text.len() {
             if self.buffer.len() >= PIECE {
-                self.hand_on()?;
+                self.write_out()?;
             }
             match self.state {
                 State::Outside => at = self.outside(text, at),
@@ -158,7 +158,7 @@ impl<W: Write> Write for PrettyWriter<W> {
 
     /// Hands on everything that was written, without ending the document.
     fn flush(&mut self) -> io::Result<()> {
-        self.hand_on()?;
+        self.write_out()?;
         self.out.flush()
     }
 }

@@ -9,7 +9,7 @@ use rmcp::{Peer, RoleServer};
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
-use crate::room;
+use crate::result_size;
 
 /// The shortest time between two notifications, except for the first and the last.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -63,7 +63,7 @@ impl Fold {
         Some(Step {
             done: self.done,
             total: total.max(self.done),
-            message: room::short(&one_line(&message)),
+            message: result_size::short(&one_line(&message)),
         })
     }
 

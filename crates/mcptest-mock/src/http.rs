@@ -37,8 +37,8 @@ use crate::jsonrpc::{
 };
 use crate::log;
 use crate::server::MockServer;
+use crate::server_changes::ServerChanges;
 use crate::sessions::Sessions;
-use crate::world::World;
 
 /// The path that is served.
 pub const HTTP_PATH: &str = "/mcp";
@@ -70,7 +70,7 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
         server,
         sessions: Mutex::default(),
         stateless: SessionState::default(),
-        world: World::default(),
+        changes: ServerChanges::default(),
         streams: Mutex::default(),
     });
     loop {
@@ -128,7 +128,7 @@ struct State {
     sessions: Mutex<Sessions<Connection>>,
     /// The database and the changes of all requests without a session.
     stateless: SessionState,
-    world: World,
+    changes: ServerChanges,
     /// The open streams of notifications.
     streams: Mutex<HashMap<u64, mpsc::Sender<Bytes>>>,
 }
@@ -276,7 +276,7 @@ impl State {
         let connection = Arc::<Connection>::default();
         {
             let mut session = lock(&connection.session);
-            session.world = self.world.clone();
+            session.changes = self.changes.clone();
             if self.server.has_database() {
                 session.database = Some(self.stateless.clone());
             }

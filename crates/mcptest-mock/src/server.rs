@@ -24,9 +24,9 @@ use crate::log::{self, Answered};
 use crate::manifest::ChangedList;
 use crate::record::{self, Recorder};
 use crate::resources::ServedResource;
+use crate::server_changes::{Change, Listeners};
 use crate::session::Session;
 use crate::tasks::TaskStore;
-use crate::world::{Change, Listeners};
 
 /// The largest number of messages in a batch.
 const MAX_BATCH: usize = 1000;

@@ -400,7 +400,7 @@ impl Task {
         let database = caller.database.map(|(image, _)| image);
         let caller = Caller {
             database: database.zip(self.context.database.as_ref()),
-            world: &self.context.world,
+            changes: &self.context.changes,
             ..*caller
         };
         let outcome = respond(

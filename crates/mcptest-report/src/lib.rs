@@ -23,7 +23,7 @@ mod reporter;
 mod row;
 #[cfg(test)]
 mod samples;
-mod server_words;
+mod server_output;
 mod store;
 mod summary;
 pub mod trend;

@@ -23,7 +23,7 @@ use crate::cli::{AuthArgs, AuthCommand, Format, LoginArgs, LogoutArgs, StatusArg
 use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::output::Output;
-use crate::signals::asked_to_end;
+use crate::signals::shutdown_signal;
 use crate::sources::{ServerList, Source};
 use crate::suites;
 
@@ -156,7 +156,7 @@ fn login(args: &LoginArgs, gates: Gates, output: &Output) -> Result<ExitCode, Fa
         };
         tokio::select! {
             done = work => done,
-            () = asked_to_end() => Err(Failure::Interrupted),
+            () = shutdown_signal() => Err(Failure::Interrupted),
         }
     });
     // The thread that reads our input may wait forever; it ends with us.

@@ -55,7 +55,7 @@ impl CaseReader<'_> {
             None => attack.goal("\u{0}"),
         };
         let mut delivery = self.received.delivery(attack, record, canary);
-        if delivery.is_none() && record.is_none() && cannot_tell(attack) {
+        if delivery.is_none() && record.is_none() && is_undetectable(attack) {
             // Nothing in the trace shows the text. A goal that only the attacker has shows that it
             // was there.
             let own = self.judge(&goal, attack, canary, Delivery::AT_START, Case::default());
@@ -122,7 +122,7 @@ impl CaseReader<'_> {
 }
 
 /// Returns true if neither the canary nor the text can show a delivery in a trace without marks.
-fn cannot_tell(attack: &Attack) -> bool {
+fn is_undetectable(attack: &Attack) -> bool {
     let by_canary = attack.fixed_canary().is_some() && !attack.plants();
     !by_canary && attack.written().text.is_none()
 }

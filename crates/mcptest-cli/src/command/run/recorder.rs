@@ -170,7 +170,7 @@ impl Recorder {
         let state = &mut *self.state();
         let mut line = std::mem::take(&mut state.line);
         let is_whole = log::encode_into(event, &state.redactor, &mut line);
-        state.hand_on(&line);
+        state.forward(&line);
         let recorded = state
             .append(&line)
             .map_err(|error| error.to_string())
@@ -236,7 +236,7 @@ impl Follower {
 
 impl State {
     /// Forwards a line. A run continues without a follower that has left.
-    fn hand_on(&mut self, line: &str) {
+    fn forward(&mut self, line: &str) {
         let Some(follower) = &mut self.follower else {
             return;
         };
