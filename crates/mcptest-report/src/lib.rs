@@ -27,6 +27,7 @@ mod server_output;
 mod store;
 mod summary;
 pub mod trend;
+mod uri_path;
 mod verdict_word;
 
 pub use broken_lines::{BrokenLine, BrokenLines, MAX_PLACES};

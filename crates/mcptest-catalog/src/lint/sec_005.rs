@@ -139,13 +139,11 @@ pub(super) fn find(sentence: &Sentence) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::security::sentences;
+    use super::super::security::found_in_sentence;
     use super::*;
 
     fn found(text: &str) -> bool {
-        sentences(text)
-            .iter()
-            .any(|sentence| find(sentence).is_some())
+        found_in_sentence(text, find)
     }
 
     #[test]

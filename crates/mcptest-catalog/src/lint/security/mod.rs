@@ -182,6 +182,14 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     normal::sentences(text)
 }
 
+/// Returns true if a rule finds something in a sentence of a string.
+#[cfg(test)]
+pub(crate) fn found_in_sentence<T>(text: &str, find: impl Fn(&Sentence) -> Option<T>) -> bool {
+    sentences(text)
+        .iter()
+        .any(|sentence| find(sentence).is_some())
+}
+
 /// A finding for the first sentence in which a phrase is found.
 pub(super) fn phrase(
     text: &Text<'_>,
