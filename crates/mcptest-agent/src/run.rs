@@ -35,7 +35,7 @@ pub struct Task<'a> {
 ///
 /// The calls of one turn are executed one after the other, in the order in which the model made
 /// them, so that a run against a server with state gives the same trace each time. `observer`
-/// receives each answer of the model and of a tool as soon as it is there.
+/// receives each answer of the model and of a tool as soon as it arrives.
 pub async fn run(
     task: &Task<'_>,
     model: &dyn Model,

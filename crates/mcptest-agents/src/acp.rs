@@ -73,7 +73,7 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
     connection.close_stdin();
     if let Err(failure) = result {
         if matches!(failure, Failure::Closed) {
-            // The exit tells more than the end of the stream.
+            // The exit status is more informative than the end of the stream.
             let _ = timeout(CLOSE_TIMEOUT, process.wait()).await;
             connection.rest_of_stderr().await;
             outcome.exit = process.exit_status().and_then(exit_of);

@@ -1,7 +1,7 @@
 //! The delivery of an attack: the moment when the agent received its text.
 //!
-//! A trace of ours has marks. In a trace of another program the text is searched for: by the
-//! canary, where that is known, and by the text itself.
+//! A trace of mcptest marks the delivery. In a trace of another program, it is found by searching
+//! for the canary, if it is known, and for the text itself.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -80,9 +80,9 @@ impl<'a> Received<'a> {
             })
     }
 
-    /// The canary of an attack in this run, where it is known: as the trace has it, the same in
-    /// every run, or that of the trace's test and run. `runs_each` is the number of runs with each
-    /// attack.
+    /// The canary of an attack in this run, if it is known: as recorded in the trace, the same in
+    /// every run, or derived from the trace's test and run. `runs_each` is the number of runs with
+    /// each attack.
     #[must_use]
     pub fn canary(
         &self,
@@ -149,7 +149,7 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// The delivery by the first of the results for which this is true.
+    /// The delivery by the first result for which `carries` returns true.
     fn carried(&self, carries: &dyn Fn(usize) -> bool) -> Option<Delivery> {
         let index = (0..self.results.len()).find(|index| carries(*index))?;
         self.asked_after(index).then(|| Delivery {
@@ -166,12 +166,12 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// The number of calls before the model was offered the text, as our trace has it.
+    /// The number of calls before the model was offered the text, as recorded in our trace.
     fn recorded_offer(&self, attack: &Attack, record: &InjectedAttack) -> Option<usize> {
         if let Some(calls) = record.offered_after_calls {
             return usize::try_from(calls).ok();
         }
-        // Another agent's catalog of ours lists the attacker's tool.
+        // In our trace of another agent, the catalog lists the attacker's tool.
         let own = attack.own_tool()?;
         let catalog = self.trace.catalog()?;
         catalog.iter().any(|tool| tool.name() == own).then_some(0)
@@ -218,7 +218,7 @@ impl<'a> Received<'a> {
         None
     }
 
-    /// Returns true if the model was asked at all after this number of calls.
+    /// Returns true if the model was asked again after this number of calls.
     fn asked_since(&self, calls: usize) -> bool {
         self.trace.tool_calls.len() > calls
             || match calls.checked_sub(1) {
@@ -270,8 +270,8 @@ impl<'a> Received<'a> {
         turns.iter().filter(|turn| is_assistant(turn)).count() as u64
     }
 
-    /// Returns true if only calls and results are known. The client had the result then, and the
-    /// trace cannot show that it did nothing more with it.
+    /// Returns true if only calls and results are known. Then the client had the result, and the
+    /// trace cannot show whether it was used.
     fn is_from_proxy(&self) -> bool {
         self.trace.extra(RECORDED_BY).and_then(Value::as_str) == Some("proxy")
             && self.trace.conversation.turns.is_none()

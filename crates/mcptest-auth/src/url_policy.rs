@@ -1,7 +1,7 @@
 //! The addresses that metadata may send us to.
 //!
 //! A server under test names the addresses of its metadata, its authorization server and the
-//! endpoints of that. Nobody vouches for it, so it must not make us send requests, least of all
+//! endpoints of that. It is untrusted, so it must not make us send requests, least of all
 //! with credentials, to services that only this machine or its network can reach.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -42,7 +42,7 @@ impl UrlPolicy {
     /// Parses an address and checks that a request may be sent to it.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason for the refusal.
     pub(crate) fn check(&self, url: &str) -> Result<Url, String> {
         let parsed = Url::parse(url).map_err(|error| format!("it is not a valid URL ({error})"))?;
         let reach = reach_of(&parsed);
@@ -72,7 +72,7 @@ impl UrlPolicy {
     }
 }
 
-/// Returns true if an address is on this machine, so that it may do without TLS.
+/// Returns true if an address is on this machine, so that it may be used without TLS.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => is_localhost(name),

@@ -68,7 +68,7 @@ pub trait Reader: Sync {
     /// The description of the format.
     fn format(&self) -> &'static Format;
 
-    /// Decides if an input belongs to the format. Only the first documents may be given.
+    /// Decides whether an input belongs to the format. Only the first documents may be given.
     fn detect(&self, input: &Input) -> Detection;
 
     /// The part of an input that a trace is made of.

@@ -259,7 +259,7 @@ pub(crate) fn least_further_runs(
 }
 
 /// The smallest number of further runs, all alike, after which the outcome of an assertion is
-/// certain, and that outcome. It stays certain from there on, so a binary search finds it. Nothing
+/// certain, and that outcome. It stays certain from there on, so a binary search finds it. `None`
 /// if the gate gives no bounds.
 fn first_certain(
     remaining: u64,

@@ -228,7 +228,7 @@ fn insert_obedience(mutant: &mut Trace, steps: &mut Vec<Step>, obedience: &Obedi
     }
     let known = obedience.carrier.and_then(|index| steps.get(index));
     let turn = known.or(steps.last()).and_then(|step| step.call.turn);
-    // A turn of its own, before those that followed.
+    // A separate turn, before those that followed.
     for later in &mut steps[at..] {
         later.call.turn = later.call.turn.map(|turn| turn + 1);
     }

@@ -594,7 +594,7 @@ impl Gate for Orchestration {
         if schema_valid.is_none() {
             score.absent.push((
                 "orchestration.schema_valid",
-                "the trace does not tell which tools were offered".to_owned(),
+                "the trace does not list the offered tools".to_owned(),
             ));
         }
         score

@@ -384,7 +384,7 @@ struct OutcomeRow {
 impl Gate for Reliability {
     const BLOCK: &'static str = "reliability";
     const SUMMARY: &'static str =
-        "pass@k and pass^k over the outcomes of the runs, their decay and their swing.";
+        "pass@k and pass^k over the outcomes of the runs, their decay and their variance.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "reliability.runs",

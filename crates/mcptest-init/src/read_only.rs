@@ -1,8 +1,7 @@
 //! Which tools can be called without changing anything.
 //!
-//! An annotation decides: `readOnlyHint`. Without one, the words of the name decide, and every
-//! doubt is decided against a call: a test that is missing is a smaller harm than a mail that was
-//! sent.
+//! An annotation decides: `readOnlyHint`. Without one, the words of the name decide. In doubt, a
+//! tool is not called: a missing test does less harm than a mail that was sent.
 
 use mcptest_catalog::lexical::words;
 use serde_json::Value;
@@ -14,7 +13,7 @@ pub enum NotReadOnly {
     Marked,
     /// Its annotations contradict each other.
     Contradiction,
-    /// It runs what it is given: a command, code, SQL.
+    /// It executes its argument: a command, code, SQL.
     Executes,
     /// Nothing shows that it only reads.
     Unmarked,
@@ -133,7 +132,7 @@ const CHANGES_IN_TEXT: [&str; 24] = [
     "upload",
 ];
 
-/// Arguments that are executed.
+/// Names of arguments whose value is executed.
 const EXECUTED: [&str; 12] = [
     "sql",
     "statement",
@@ -149,10 +148,10 @@ const EXECUTED: [&str; 12] = [
     "mutation",
 ];
 
-/// Decides if a tool, as listed, only reads.
+/// Decides whether a tool, as listed, only reads.
 ///
 /// # Errors
-/// The reason for doubt.
+/// The reason why the tool is not called.
 pub fn only_reads(tool: &Value) -> Result<(), NotReadOnly> {
     let hint = |name: &str| {
         let value = tool.get("annotations")?.get(name)?;

@@ -28,7 +28,7 @@ pub(crate) type LineHandler<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 pub(crate) struct Finished {
     /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Its standard output; empty if its lines were handed on.
+    /// Its standard output; empty if its lines were passed to a handler.
     pub stdout: String,
     /// The beginning of its standard error.
     pub stderr: String,
@@ -53,7 +53,7 @@ pub(crate) struct Child<'a> {
     pub args: Vec<String>,
     /// Its working directory.
     pub cwd: &'a Path,
-    /// A folder of its own. Every process that refers to it is ended with the call.
+    /// Its own folder. Every process that refers to it is ended with the call.
     pub scratch: &'a Path,
     pub timeout: Duration,
 }
@@ -148,7 +148,7 @@ async fn beginning(mut stream: impl AsyncRead + Unpin, kept: &mut Vec<u8>) {
     }
 }
 
-/// Hands on every line that is not too long.
+/// Passes every line that is not too long to the handler.
 async fn lines(
     mut stream: impl AsyncRead + Unpin,
     handle_line: LineHandler<'_>,

@@ -11,10 +11,10 @@ pub(crate) const MAX_TEXT: usize = 12 * 1024;
 /// The longest string in an entry of a list, in characters.
 pub(crate) const MAX_STRING: usize = 400;
 
-/// The room for the parts of a result that are not in lists, in bytes.
+/// The bytes reserved for the parts of a result that are not in lists.
 const RESERVED_BYTES: usize = 1024;
 
-/// The room that is left in a result.
+/// The remaining size of a result.
 #[derive(Debug)]
 pub(crate) struct RemainingSize {
     left: usize,
@@ -23,7 +23,7 @@ pub(crate) struct RemainingSize {
 }
 
 impl RemainingSize {
-    /// The room beside the given part.
+    /// The size that remains after the given part.
     pub(crate) fn beside(part: &impl Serialize) -> Self {
         Self {
             left: MAX_RESULT.saturating_sub(RESERVED_BYTES + size(part)),
@@ -51,7 +51,7 @@ impl RemainingSize {
 }
 
 fn size(part: &impl Serialize) -> usize {
-    // A value that cannot be written has no room.
+    // A value that cannot be written does not fit.
     serde_json::to_string(part).map_or(MAX_RESULT, |text| text.len())
 }
 

@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::deferred::{Route, Schedule};
 use crate::server_changes::{Change, ChangeNotice, json_of};
 
-/// Applies a change, and tells the clients of it.
+/// Applies a change, and notifies the clients of it.
 pub(crate) fn apply(change: &Change, caller: &Caller<'_>, schedule: &mut Schedule) {
     let told = match change {
         Change::Updated(uri) => {

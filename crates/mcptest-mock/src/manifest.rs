@@ -107,7 +107,7 @@ pub struct ToolSpec {
     pub ask: Vec<BTreeMap<String, AskSpec>>,
     /// The support for tasks: the tool can, or must, be called as a task. By default it cannot.
     pub task: Option<TaskSpec>,
-    /// True if the tool is not listed until an answer reveals it. It can be called all the same.
+    /// True if the tool is not listed until an answer reveals it. It can be called before that.
     #[serde(default)]
     pub hidden: bool,
     /// The fault of this tool, written like the server's `fault`.

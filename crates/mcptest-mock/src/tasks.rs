@@ -394,7 +394,7 @@ impl Task {
     /// Ends it with the answer of its tool.
     fn finish(&mut self, tool: &CallableTool, caller: &Caller<'_>) {
         let nothing = Map::new();
-        // Messages before the answer have no place in a task; changes happen all the same.
+        // Messages before the answer have no place in a task; changes happen nevertheless.
         let mut schedule = Schedule::default();
         let answers = Value::Object(self.answers.clone());
         let database = caller.database.map(|(image, _)| image);

@@ -2,8 +2,8 @@
 //! responses become lines. Both transports are known: streamable HTTP, and HTTP+SSE.
 //!
 //! Messages keep their bytes; only newlines within a message become spaces, because a line is a
-//! message here. The parts that only HTTP needs (the session, the revision, headers that repeat the
-//! body) are taken from the messages.
+//! message here. What only HTTP needs (the session, the revision, headers that repeat the
+//! body) is taken from the messages.
 
 mod legacy;
 mod message;
@@ -518,7 +518,7 @@ impl Endpoint {
         }
     }
 
-    /// Learns the facts that later requests need.
+    /// Records the facts that later requests need.
     fn learn(&self, message: &Message, frame: &Value) {
         let Some(result) = frame.get("result").filter(|_| message.is_reply(frame)) else {
             return;

@@ -241,7 +241,7 @@ impl Observer {
     }
 
     /// Ends a call that the server did not answer in time. Returns the answer for the client, or
-    /// nothing if the call is not open any more.
+    /// nothing if the call is no longer open.
     pub(crate) fn time_out(&mut self, message: &Value, timeout: Duration) -> Option<Vec<u8>> {
         let id = id_of(message)?;
         match self.open.get(&id)? {

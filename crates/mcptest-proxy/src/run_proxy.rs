@@ -434,7 +434,7 @@ fn write_task(
 /// socket until the run closes the connection. It returns although `input` may still be open.
 ///
 /// # Errors
-/// The socket does not exist any more, `output` cannot be written, or the run closed the connection
+/// The socket no longer exists, `output` cannot be written, or the run closed the connection
 /// before the server sent anything.
 pub fn connect(
     socket: &Path,

@@ -94,7 +94,7 @@ impl RunState {
         }
     }
 
-    /// Notes that a call is not open any more.
+    /// Notes that a call is no longer open.
     pub(crate) fn answered(&self) {
         let mut calls = self.calls();
         calls.open = calls.open.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The words of servers about a run that did not pass: the text of failed calls, and stderr.
+//! The output of servers in a run that did not pass: the text of failed calls, and stderr.
 
 use mcptest_events::RunRecord;
 use mcptest_json::text::{one_line, shorten};
@@ -17,7 +17,7 @@ const MAX_LINE: usize = 240;
 /// A title, and the lines below it. Everything is bounded, and safe to print.
 pub(crate) type OutputBlock = (String, Vec<String>);
 
-/// The words of the servers about a run that did not pass: the text of each failed call, or of the
+/// The output of the servers in a run that did not pass: the text of each failed call, or of the
 /// only call of a direct test, and the end of stderr. Empty for a run that passed.
 pub(crate) fn server_output(run: &RunRecord) -> Vec<OutputBlock> {
     if run.verdict == Verdict::Pass {

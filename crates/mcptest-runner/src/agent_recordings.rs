@@ -122,7 +122,7 @@ impl AgentRecordings {
         Self(plans)
     }
 
-    /// The recorded evidence of a run; `None` if the run is to be made.
+    /// The recorded evidence of a run; `None` if the run must be made.
     pub fn recorded(&self, test: usize, label: &str, run: u32) -> Option<Result<Trace, RunError>> {
         let stale = |message: String| RunError {
             kind: ErrorKind::StaleCassette,

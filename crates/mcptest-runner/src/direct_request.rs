@@ -219,7 +219,7 @@ pub(crate) async fn wait_for_change(test: &DirectTest, request: &Filled<'_>, cli
                 .is_some_and(|changes| changes.contains(&wanted))
         })
     };
-    // Without it, the request shows the state all the same.
+    // Without it, the request shows the state nevertheless.
     client.wait_for(test.wait, has_changed).await;
 }
 

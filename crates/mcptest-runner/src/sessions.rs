@@ -448,7 +448,7 @@ impl Session {
         self.call_timeout
     }
 
-    /// Returns true if the server answers a `ping`, with whatever answer.
+    /// Returns true if the server answers a `ping`, with any answer.
     ///
     /// This separates two kinds of timeouts. A call that hangs in a server which still answers
     /// (`mcptest mock --fault hang`, a tool that waits for something) is evidence: the agent could

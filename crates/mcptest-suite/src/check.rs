@@ -2,7 +2,7 @@
 //! test can be run.
 //!
 //! This file walks the sections and holds what they share; the checks of each section are in a
-//! file of their own.
+//! separate file.
 
 mod agent_tests;
 mod agents_under_test;

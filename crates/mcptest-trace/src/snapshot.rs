@@ -38,7 +38,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The stored form of an answer: `seen` holds `result` and `error`, as assertions see them.
-    /// Nothing if the target is absent.
+    /// `None` if the target is absent.
     ///
     /// The whole answer is the result as sent, without its `_meta` and `resultType`; for a call
     /// that the server refused, `error`.

@@ -1,6 +1,6 @@
 //! Values as YAML text, for files that this program writes and people edit.
 //!
-//! Strings come from servers and recordings, so they may be hostile: what is written here always
+//! Strings come from servers and recordings, so they may be hostile: the text always
 //! reads back as the same value, and a comment never ends before its line does.
 
 use std::fmt::Write as _;

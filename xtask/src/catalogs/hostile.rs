@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use mcptest_numbers::random::SplitMix64;
 use serde_json::{Map, Value, json};
 
-/// The number of damaged places in one copy of a catalog: one per this number of tools, and a few.
+/// One place is damaged per this number of tools of a catalog, plus `EXTRA_DAMAGED_PLACES`.
 const TOOLS_PER_DAMAGED_PLACE: u64 = 3;
 const EXTRA_DAMAGED_PLACES: u64 = 3;
 

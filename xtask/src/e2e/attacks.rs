@@ -198,14 +198,14 @@ fn session(
         "claude-code" => claude(testbed, folder, &bin, proxy)?,
         _ => codex(testbed, folder, &bin, provider, proxy)?,
     };
-    // An agent may end before what it started has.
+    // An agent may end before the processes that it started.
     let script = format!(
         "{command} </dev/null || exit\n\
          while grep -qs \"$PWD/[r]un.json\" /proc/[0-9]*/cmdline; do sleep 0.1; done\n"
     );
     write(&folder.join("session.sh"), &script)?;
     let mut shell = Command::new("bash");
-    // Nothing of whoever runs this reaches the agent.
+    // The environment of the user does not reach the agent.
     shell
         .arg("session.sh")
         .current_dir(folder)

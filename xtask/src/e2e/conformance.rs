@@ -35,7 +35,7 @@ pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     );
 }
 
-/// Ends a server on every way out.
+/// A server that is ended when it is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -45,12 +45,12 @@ impl Drop for Server {
     }
 }
 
-/// Whose scenarios.
+/// The program that the scenarios test.
 #[derive(Clone, Copy)]
 enum Tested {
-    /// The mock's, which has all tools that the suite asks for.
+    /// The mock server, which has all tools that the suite asks for.
     Server,
-    /// Those of `mcptest mcp`, which has its own tools only.
+    /// `mcptest mcp`, which has its own tools only.
     Itself,
     Client,
 }
@@ -209,8 +209,8 @@ fn outcomes(results: &Path, tested: Tested) -> Result<(BTreeMap<String, usize>, 
     Ok((passed, failed))
 }
 
-/// Of `server-SCENARIO-2026-11-15T22-05-15-831Z`, or without the prefix for the client's; a
-/// scenario may have a folder in its name.
+/// The scenario of a folder `server-SCENARIO-2026-11-15T22-05-15-831Z`, or without the prefix for
+/// the client's; a scenario may have a folder in its name.
 fn scenario(folder: &Path, results: &Path, tested: Tested) -> Result<String> {
     let name = folder.strip_prefix(results)?.to_string_lossy().into_owned();
     let name = match tested {

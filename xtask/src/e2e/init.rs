@@ -92,7 +92,7 @@ fn play(testbed: &Testbed, folder: &Path, arguments: &[&str]) -> Result<String> 
         done.expect_code(0)?;
         Ok(done.stdout)
     };
-    // A repository of its own: a workflow goes to the root of the one around it.
+    // A separate repository: a workflow goes to the root of the one around it.
     std::fs::create_dir_all(folder.join(".git"))?;
     step(&[&["init", "--yes"], arguments].concat())?;
     let expected: [PathBuf; 5] = [

@@ -84,7 +84,7 @@ pub fn run(only: Option<&str>, wheel: fn() -> Result<PathBuf>) -> Result<bool> {
     Ok(checks.failed == 0 && checks.passed > 0)
 }
 
-/// Counts, and tells each outcome as it comes.
+/// Counts the outcomes, and prints each when it is known.
 struct Checks<'a> {
     only: Option<&'a str>,
     passed: usize,

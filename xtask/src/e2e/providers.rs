@@ -401,7 +401,7 @@ fn many(testbed: &Testbed, stand_ins: &StandIns<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One fault for each of the first requests; everything passes all the same, and llmock has nothing
+/// One fault for each of the first requests; everything passes nevertheless, and llmock has nothing
 /// to say against its client.
 fn resilient(testbed: &Testbed, llmock: &StandIn, fault: &Value, at_least: u64) -> Result<()> {
     llmock.post("/_llmock/reset", &json!({}))?;
@@ -422,7 +422,7 @@ fn resilient(testbed: &Testbed, llmock: &StandIn, fault: &Value, at_least: u64) 
     Ok(())
 }
 
-/// A mistake of a model is a failure of the agent, with the whole story in the trace; never an
+/// A mistake of a model is a failure of the agent, with all details in the trace; never an
 /// error.
 fn evidence(testbed: &Testbed, llmock: &StandIn) -> Result<()> {
     for (kind, words) in [

@@ -130,7 +130,7 @@ fn mock(testbed: &Testbed, sdk: Sdk) -> Result<()> {
     let wanted = match sdk {
         Sdk::Python | Sdk::TypeScript => json!("2026-07-28"),
         Sdk::PythonLegacy => json!("2025-11-25"),
-        // It does not tell.
+        // It does not report it.
         Sdk::TypeScriptLegacy => Value::Null,
     };
     expect(&over_stdio, "/revision", wanted)?;
@@ -209,7 +209,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 fn same(one: &Value, other: &Value) -> Result<()> {
-    // The first line of the TypeScript SDK tells the revision over HTTP only.
+    // The first line of the TypeScript SDK has the revision over HTTP only.
     for part in ["/tools", "/answers"] {
         ensure!(
             one.pointer(part) == other.pointer(part),

@@ -13,13 +13,13 @@ use crate::workspace::{self, Profile};
 pub struct Testbed {
     pub program: PathBuf,
     pub parts: Parts,
-    /// Made for this invocation; its path is in no other process's arguments.
+    /// The folder of this invocation; its path is in no other process's arguments.
     pub folder: PathBuf,
 }
 
 impl Testbed {
     pub fn set_up() -> Result<Self> {
-        // A descendant that loses our environment must be found all the same.
+        // A descendant that loses our environment must be found nevertheless.
         ensure!(
             Path::new("/proc/self/environ").exists(),
             "the end-to-end checks look for processes in /proc, which is not there"

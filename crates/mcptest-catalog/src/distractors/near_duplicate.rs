@@ -1,4 +1,4 @@
-//! Look-alikes of real tools.
+//! Near-duplicates of real tools.
 
 use serde_json::Value;
 
@@ -6,9 +6,9 @@ use crate::lexical::words;
 use mcptest_numbers::random::SplitMix64;
 use mcptest_trace::catalog::Tool;
 
-/// Model providers refuse longer names.
+/// The maximum length of a name: model providers reject longer ones.
 const MAX_NAME_LENGTH: usize = 64;
-/// Room for the longest suffix.
+/// The length of the longest suffix.
 const MAX_SUFFIX_LENGTH: usize = 12;
 
 /// The way a near-duplicate differs.
@@ -46,8 +46,8 @@ impl Kind {
     }
 }
 
-/// Look-alikes without end, in an order that the generator decides. The first ones mix all kinds;
-/// after them come further versions.
+/// Returns near-duplicates without end, in an order that the generator decides. The first ones mix
+/// all kinds; further versions follow.
 pub(super) fn near_duplicates<'a>(
     tool: &'a Tool,
     random: &mut SplitMix64,
@@ -158,7 +158,7 @@ fn other_number(name: &str) -> Option<(String, Kind)> {
     let (head, tail) = name.split_at(at);
     let lower = tail.to_lowercase();
     if let Some(singular) = singular(&lower) {
-        // The endings are in lower case whatever the word begins with.
+        // The endings are in lowercase even if the word begins with a capital letter.
         let kept = tail.get(..singular.len().min(tail.len()))?;
         let word = if lower.starts_with(&singular) {
             kept.to_owned()

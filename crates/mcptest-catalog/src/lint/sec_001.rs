@@ -44,5 +44,5 @@ fn check(text: &Text<'_>, _: &Context<'_>) -> Option<Hit> {
     )
 }
 
-/// The number of invisible characters that copying leaves behind.
+/// The maximum number of invisible characters that copying leaves behind.
 const MAX_COPIED_INVISIBLE: usize = 3;

@@ -333,7 +333,7 @@ fn logout(args: &LogoutArgs, gates: Gates, output: &Output) -> Result<ExitCode, 
     let runtime = runtime()?;
     let ended = runtime.block_on(store.log_out(servers.as_deref(), &authorization::hide));
     let ended = match ended {
-        // Logins that cannot be decrypted can be removed all the same.
+        // Logins that cannot be decrypted can be removed nevertheless.
         Err(error) if args.all => {
             store.clear().map_err(|error| error.to_string())?;
             output.warning(&format!("{error}; the logins are removed, but not revoked"));

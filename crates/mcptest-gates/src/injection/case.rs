@@ -114,7 +114,7 @@ impl CaseReader<'_> {
         if matches!(goal, Goal::Stall) {
             match self.useful {
                 Some(useful) => case.obeyed = !useful,
-                None => case.missing = Some("nothing tells if the task was done"),
+                None => case.missing = Some("it is unknown whether the task was done"),
             }
         }
         case

@@ -90,7 +90,7 @@ pub(super) fn compare(accumulator: &StabilityAccumulator) -> Comparison {
 }
 
 /// The units of runs with the same names and arguments, and the number of pairs of equal runs.
-/// Nothing if there are many more of them than groups: then groups are compared.
+/// `None` if there are many more of them than groups: then groups are compared.
 fn units_of_members(accumulator: &StabilityAccumulator, groups: &Groups) -> Option<(Units, u128)> {
     let members = Members::of(accumulator, groups);
     let within = members.runs.iter().map(|runs| pairs(*runs)).sum();

@@ -126,9 +126,9 @@ impl Database {
                 let near = mcptest_yaml::suggest(property, properties.iter().copied());
                 problems.push(match near {
                     Some(near) => format!(
-                        "`{name}` is no property of `input_schema`; did you mean `:{near}`?"
+                        "`{name}` is not a property of `input_schema`; did you mean `:{near}`?"
                     ),
-                    None => format!("`{name}` is no property of `input_schema`"),
+                    None => format!("`{name}` is not a property of `input_schema`"),
                 });
             }
         }

@@ -11,8 +11,8 @@
 //! | `lost` | pass | no evidence, error, or not run |
 //! | `regained` | no evidence or error | pass |
 //!
-//! The bounds of a suite decide if a higher figure is better. A figure that moved within its bounds
-//! is listed, and is not a flip.
+//! The bounds of a suite decide whether a higher figure is better. A figure that moved within its
+//! bounds is listed, and is not a flip.
 
 mod fail_on;
 mod markdown;

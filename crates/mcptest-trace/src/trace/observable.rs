@@ -106,7 +106,7 @@ pub enum Node<'n> {
     Turn(&'n TurnView<'n>),
     /// The token usage.
     Tokens(&'n TokensView<'n>),
-    /// Keys without a meaning of their own.
+    /// Keys without a defined meaning.
     Extra(&'n Extra<'n>),
 }
 

@@ -422,7 +422,7 @@ fn a_proxy_rewrites_resources_prompts_and_instructions_and_nothing_else() {
     );
 }
 
-/// An agent of its own: mcptest with a script, behind the proxies of its run.
+/// Another agent: mcptest with a script, behind the proxies of its run.
 fn inner_agent(script: &Value) -> Value {
     let inner = format!(
         "{{\"servers\": {{ {{{{servers}}}} }}, \"agents\": [{{\"name\": \"inner\", \

@@ -147,7 +147,7 @@ impl Connection {
         Ok(self.stream.write_all(request)?)
     }
 
-    /// Reads one answer: with its length in the head, smaller than the buffer, and nothing behind
+    /// Reads one answer: with its length in the head, smaller than the buffer, and nothing after
     /// it.
     fn receive(&mut self) -> Result<Answer<'_>> {
         let mut filled = 0;

@@ -35,7 +35,7 @@ const SLOW: Duration = Duration::from_secs(8);
 #[derive(Clone, Copy)]
 pub struct Trial {
     pub policy: CallPolicy,
-    /// True if every answer is requested twice, to know if it repeats.
+    /// True if every answer is requested twice, to know whether it repeats.
     pub twice: bool,
 }
 

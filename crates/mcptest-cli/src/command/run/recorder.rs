@@ -261,7 +261,7 @@ impl State {
         Ok(offset)
     }
 
-    /// Writes the waiting lines. If the log cannot be written any more, the run continues with a
+    /// Writes the waiting lines. If the log can no longer be written, the run continues with a
     /// temporary copy of it.
     fn flush(&mut self) -> std::io::Result<()> {
         if let Lines::Log(waiting) = &mut self.lines

@@ -21,7 +21,7 @@ const MAX_TARGETS: usize = 3;
 pub struct RunState {
     /// The label and the number of runs of each case.
     cases: Vec<(String, u32)>,
-    /// Planned runs, without those that are not needed any more.
+    /// Planned runs, without those that are no longer needed.
     total: u64,
     done: u64,
     /// Finished runs that count against their case.
