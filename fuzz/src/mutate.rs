@@ -79,7 +79,7 @@ fn documents(bytes: &[u8]) -> Option<Vec<Value>> {
     documents.ok().filter(|documents| !documents.is_empty())
 }
 
-/// The input with a few changed values; nothing if it is not JSON.
+/// The input with a few changed values; `None` if it is not JSON.
 fn with_changed_values(bytes: &[u8], inputs: &[Vec<u8>], random: &mut Random) -> Option<Vec<u8>> {
     let mut values = documents(bytes)?;
     for _ in 0..=random.below(4) {

@@ -191,7 +191,7 @@ class Report:
         return self._json
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON report as a dict of its own."""
+        """The JSON report as a new dict."""
         report: dict[str, Any] = json.loads(self._json)
         return report
 

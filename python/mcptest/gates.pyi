@@ -201,7 +201,7 @@ def reliability(
     servers: Iterable[str] = (),
     threads: int | None = None,
 ) -> GateResult:
-    """pass@k and pass^k over the outcomes of the runs, their decay and their swing.
+    """pass@k and pass^k over the outcomes of the runs, their decay and their variance.
 
     Figures:
     - `reliability.runs` (count)

@@ -2,7 +2,7 @@
 
     python spark_job.py FOLDER TRACES
 
-The cluster has two executors, which are processes of their own; one of them is killed on the way.
+The cluster has two executors, which are separate processes; one of them is killed during the job.
 """
 
 from __future__ import annotations

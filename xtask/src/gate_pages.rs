@@ -89,7 +89,7 @@ fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Resul
     })
 }
 
-/// The file of a gate: a module of `mcptest-gates`, or the root of a crate of its own.
+/// The file of a gate: a module of `mcptest-gates`, or the root of a separate crate.
 fn source(block: &str) -> String {
     let own = format!("crates/mcptest-{block}/src/lib.rs");
     if workspace::root().join(&own).is_file() {

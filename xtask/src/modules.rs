@@ -136,7 +136,7 @@ fn expand<'t>(text: &'t str, prefix: &mut Module, found: &mut Vec<Module>) -> &'
             while !rest.is_empty() && !rest.starts_with('}') {
                 let next = expand(rest, prefix, found).trim_start();
                 let next = next.strip_prefix(',').unwrap_or(next).trim_start();
-                // Something else than a list of paths.
+                // Not a list of paths.
                 if next.len() == rest.len() {
                     break;
                 }

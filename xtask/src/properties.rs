@@ -24,7 +24,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads `--cases N` and `--seed S`, in any order; nothing if there is anything else.
+    /// Reads `--cases N` and `--seed S`, in any order; `None` if there is anything else.
     pub fn parse(mut flags: &[&str]) -> Option<Self> {
         let mut options = Self {
             cases: DEFAULT_CASES,
@@ -123,7 +123,7 @@ fn all() -> Result<Vec<String>> {
 }
 
 /// The names of the property tests in a source file: the functions inside of `proptest! { … }`, and
-/// tests that make a `TestRunner` of their own.
+/// tests that make their own `TestRunner`.
 fn names_in(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     // The indentation of the macro that is open.

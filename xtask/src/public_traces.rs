@@ -20,24 +20,24 @@ use crate::workspace::{self, Profile};
 const PASS_HAT: [f64; 4] = [0.25, 7.0 / 60.0, 0.1, 0.1];
 /// The airline runs whose closing message is not true: both claim checked bags, and neither called
 /// `update_reservation_baggages`.
-const MOST_UNTRUTHFUL: usize = 2;
+const MAX_UNTRUTHFUL: usize = 2;
 
 /// Runs all checks. Returns false if one failed.
 pub fn run(folder: &Path) -> Result<bool> {
     let program = workspace::build(Profile::Dev)?;
     let airline = folder.join("tau-airline.native.jsonl");
     let benchmark = folder.join("livemcpbench.native.jsonl");
-    let lab = Lab {
+    let testbed = Testbed {
         program: &program,
         scratch: tempfile::tempdir()?,
     };
-    let read = lab.read_tau_bench(folder, &airline);
+    let read = testbed.read_tau_bench(folder, &airline);
     let checks: [(&str, Result<()>); 6] = [
         (
             "unbiased pass^k on the airline tasks",
-            lab.pass_hat(&airline),
+            testbed.pass_hat(&airline),
         ),
-        ("narrative on the airline runs", lab.narrative(&airline)),
+        ("narrative on the airline runs", testbed.narrative(&airline)),
         (
             "the reader of tau-bench gives the native runs",
             read.as_ref()
@@ -47,17 +47,17 @@ pub fn run(folder: &Path) -> Result<bool> {
         (
             "unbiased pass^k and narrative on what it reads",
             read.and_then(|read| {
-                lab.pass_hat(&read)?;
-                lab.narrative(&read)
+                testbed.pass_hat(&read)?;
+                testbed.narrative(&read)
             }),
         ),
         (
             "every gate on the airline runs, twice the same bytes",
-            lab.stable(&airline),
+            testbed.stable(&airline),
         ),
         (
             "every gate on the benchmark runs, twice the same bytes",
-            lab.stable(&benchmark),
+            testbed.stable(&benchmark),
         ),
     ];
     let mut failed = 0;
@@ -74,12 +74,12 @@ pub fn run(folder: &Path) -> Result<bool> {
     Ok(failed == 0)
 }
 
-struct Lab<'a> {
+struct Testbed<'a> {
     program: &'a Path,
     scratch: tempfile::TempDir,
 }
 
-impl Lab<'_> {
+impl Testbed<'_> {
     /// The JSON report of scoring a file of traces with a suite.
     fn score(&self, suite: &Value, traces: &Path, more: &[&str]) -> Result<String> {
         let file = self.scratch.path().join("suite.yml");
@@ -185,7 +185,7 @@ impl Lab<'_> {
             .and_then(|gate| gate["detail"]["failed_runs"].as_array().cloned());
         let failed = failed.context("the report has no list of runs that failed")?;
         ensure!(
-            failed.len() <= MOST_UNTRUTHFUL,
+            failed.len() <= MAX_UNTRUTHFUL,
             "{} of 80 runs are called untruthful: {failed:?}",
             failed.len()
         );

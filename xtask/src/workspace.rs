@@ -92,7 +92,7 @@ fn built(package: &str, kind: &str, name: &str, release: Option<&str>) -> Result
         .context("cargo build did not say where the program is")
 }
 
-/// Builds a package that is no part of our workspace, and says in which folder its programs are.
+/// Builds a package outside of our workspace, and returns the folder of its programs.
 pub fn build_apart(package: &str, target: &Path) -> Result<PathBuf> {
     let status = cargo()
         .args([

@@ -1,4 +1,4 @@
-//! The agent loop: sends a model its tools and conversation, carries out its calls, records them.
+//! The agent loop: sends a model its tools and conversation, executes its calls, records them.
 //!
 //! The loop knows neither gates nor reports, nor how tools are reached: it takes a [`Model`] and
 //! [`Tools`] and returns a [`Trace`](mcptest_trace::trace::Trace). Mistakes of the model (a tool

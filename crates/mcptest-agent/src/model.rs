@@ -251,7 +251,7 @@ pub trait Tools: Send + Sync {
         args: &'a Value,
     ) -> Future<'a, Result<ToolReply, RunError>>;
 
-    /// Lists the tools again before a further request, after this number of calls. Nothing if they
+    /// Lists the tools again before a further request, after this number of calls. `None` if they
     /// are those of the request before.
     fn relist(&self, _calls: u64) -> Option<Offer> {
         None

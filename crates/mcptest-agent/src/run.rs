@@ -33,9 +33,9 @@ pub struct Task<'a> {
 /// A turn without calls is an answer. If the user has a further message whose condition holds, it
 /// is sent and the run continues; else the answer ends the run.
 ///
-/// The calls of one turn are carried out one after the other, in the order in which the model made
+/// The calls of one turn are executed one after the other, in the order in which the model made
 /// them, so that a run against a server with state gives the same trace each time. `observer`
-/// receives each answer of the model and of a tool as soon as it is there.
+/// receives each answer of the model and of a tool as soon as it arrives.
 pub async fn run(
     task: &Task<'_>,
     model: &dyn Model,
@@ -141,7 +141,7 @@ fn elapsed_ms(started: Option<std::time::Instant>) -> u64 {
     })
 }
 
-/// Carries out a call. One that cannot be dispatched is answered with an error result, which the
+/// Executes a call. One that cannot be dispatched is answered with an error result, which the
 /// model receives like any other.
 async fn dispatch(
     call: &ModelCall,

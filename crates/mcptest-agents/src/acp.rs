@@ -60,7 +60,7 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
     let mode = agent.mode.as_ref().map(|mode| values.text(mode));
     let mut connection = Connection::new(streams, agent.idle_timeout);
     let mut state = SessionState::new(agent, task.servers, mcp_prefixes(agent, &values));
-    let result = talk(
+    let result = converse(
         agent,
         &mut task,
         mode.filter(|mode| !mode.is_empty()),
@@ -73,7 +73,7 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
     connection.close_stdin();
     if let Err(failure) = result {
         if matches!(failure, Failure::Closed) {
-            // The exit tells more than the end of the stream.
+            // The exit status is more informative than the end of the stream.
             let _ = timeout(CLOSE_TIMEOUT, process.wait()).await;
             connection.rest_of_stderr().await;
             outcome.exit = process.exit_status().and_then(exit_of);
@@ -92,7 +92,7 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
 }
 
 /// The conversation: opens a session and sends all messages.
-async fn talk(
+async fn converse(
     agent: &Agent,
     task: &mut AgentTask<'_>,
     mode: Option<String>,

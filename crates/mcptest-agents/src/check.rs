@@ -61,7 +61,7 @@ pub async fn check(
     report
 }
 
-/// The version that an agent's own command prints, in a room of its own.
+/// The version that an agent's own command prints, in its own room.
 pub async fn version(
     agent: &Agent,
     variables: &(dyn Fn(&str) -> Option<String> + Sync),

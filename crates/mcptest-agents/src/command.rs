@@ -253,7 +253,7 @@ impl Turn {
         })
         .await;
         reader.finish();
-        // Nothing is read any more: a process that still writes gets an error instead of waiting.
+        // Nothing is read after this: a process that still writes gets an error instead of waiting.
         drop((stdout, stderr));
         process.end().await;
         Ok(TurnEnd {

@@ -8,7 +8,7 @@ use mcptest_trace::verdict::{ErrorKind, RunError};
 use crate::agent::Agent;
 use crate::outcome::AgentExit;
 
-/// The facts that decide if a run is evidence.
+/// The facts that decide whether a run is evidence.
 #[derive(Debug, Default)]
 pub(crate) struct Facts<'a> {
     /// The error that the agent reported, with an HTTP status.
@@ -35,7 +35,7 @@ pub(crate) enum Limit {
     Idle(Duration),
 }
 
-/// The error of a run; nothing if it is evidence, as far as the agent itself is concerned.
+/// The error of a run; `None` if it is evidence, as far as the agent itself is concerned.
 pub(crate) fn error_of(agent: &Agent, facts: &Facts<'_>) -> Option<RunError> {
     let name = agent.name();
     let stderr = facts.stderr.join("\n");
@@ -137,7 +137,7 @@ fn remedy(agent: &Agent, kind: ErrorKind) -> String {
     match (kind, &agent.api_key_env) {
         (ErrorKind::Login, Some(variable)) => format!(
             "; set {variable}, or name another variable in `api_key_env` of the agent: a run has \
-             a HOME of its own, without your login"
+             its own HOME, without your login"
         ),
         _ => String::new(),
     }

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The largest request.
+/// The maximum size of a request.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// A running stand-in. Dropping it ends it.
+/// A running stand-in. It ends when it is dropped.
 #[derive(Debug)]
 pub struct StandIn {
     address: SocketAddr,
@@ -65,7 +65,7 @@ async fn serve(listener: TcpListener, answer: Arc<str>) {
         let answer = Arc::clone(&answer);
         connections.spawn(async move {
             let service = service_fn(move |request| respond(request, Arc::clone(&answer)));
-            // A client that leaves early is not our concern.
+            // A client may disconnect early.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

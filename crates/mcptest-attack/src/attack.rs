@@ -130,8 +130,8 @@ impl Attack {
             .collect()
     }
 
-    /// Everything that the agent can notice of the attack, to find out if a recording is out of
-    /// date: the definition, and the texts of its wordings.
+    /// Everything that the agent can notice of the attack, to find out whether a recording is out
+    /// of date: the definition, and the texts of its wordings.
     #[must_use]
     pub fn definition(&self) -> Value {
         let texts: Vec<&str> = self.texts().into_iter().map(|(_, text)| text).collect();

@@ -133,7 +133,7 @@ impl WrittenAttack {
         if goal.within.is_some() && goal.leak.is_none() {
             problems.push(Problem::new("/goal/in", "only `leak` takes `in`").on_key());
         }
-        // Any canary will do to find out if the matchers compile.
+        // Any canary will do to find out whether the matchers compile.
         if let Err(found) = Goal::compile(goal, "mct-000000000000", "/goal") {
             problems.extend(found);
         }

@@ -1,7 +1,7 @@
-//! The delivery of an attack: the moment from which on the agent knew its text.
+//! The delivery of an attack: the moment when the agent received its text.
 //!
-//! A trace of ours has marks. In a trace of another program the text is searched for: by the
-//! canary, where that is known, and by the text itself.
+//! A trace of mcptest marks the delivery. In a trace of another program, it is found by searching
+//! for the canary, if it is known, and for the text itself.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -17,7 +17,7 @@ use crate::written::Place;
 /// The key of traces that have only what passed a proxy: calls and results, no answers.
 const RECORDED_BY: &str = "recorded_by";
 
-/// The moment from which on the agent knew the text.
+/// The moment when the agent received the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// The index of the first call that can follow from the text.
@@ -80,9 +80,9 @@ impl<'a> Received<'a> {
             })
     }
 
-    /// The canary of an attack in this run, where it is known: as the trace has it, the same in
-    /// every run, or that of the trace's test and run. `runs_each` is the number of runs with each
-    /// attack.
+    /// The canary of an attack in this run, if it is known: as recorded in the trace, the same in
+    /// every run, or derived from the trace's test and run. `runs_each` is the number of runs with
+    /// each attack.
     #[must_use]
     pub fn canary(
         &self,
@@ -108,7 +108,7 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The delivery of an attack; nothing if the agent never met it.
+    /// The delivery of an attack; `None` if the agent never met it.
     #[must_use]
     pub fn delivery(
         &self,
@@ -137,7 +137,7 @@ impl<'a> Received<'a> {
             let offered = self
                 .catalog_offers(attack, &needle)
                 .then_some(0)
-                .or_else(|| self.conversation_has(&needle));
+                .or_else(|| self.offered_in_conversation(&needle));
             if let Some(delivery) = offered.and_then(|calls| self.offered(calls)) {
                 return Some(delivery);
             }
@@ -149,7 +149,7 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// The delivery by the first of the results for which this is true.
+    /// The delivery by the first result for which `carries` returns true.
     fn carried(&self, carries: &dyn Fn(usize) -> bool) -> Option<Delivery> {
         let index = (0..self.results.len()).find(|index| carries(*index))?;
         self.asked_after(index).then(|| Delivery {
@@ -160,18 +160,18 @@ impl<'a> Received<'a> {
 
     /// The delivery of the text that was offered after this number of calls.
     fn offered(&self, calls: usize) -> Option<Delivery> {
-        self.asked_at_all(calls).then_some(Delivery {
+        self.asked_since(calls).then_some(Delivery {
             first_call: calls,
             carrier: None,
         })
     }
 
-    /// The number of calls before the model was offered the text, as our trace has it.
+    /// The number of calls before the model was offered the text, as recorded in our trace.
     fn recorded_offer(&self, attack: &Attack, record: &InjectedAttack) -> Option<usize> {
         if let Some(calls) = record.offered_after_calls {
             return usize::try_from(calls).ok();
         }
-        // Another agent's catalog of ours lists the attacker's tool.
+        // In our trace of another agent, the catalog lists the attacker's tool.
         let own = attack.own_tool()?;
         let catalog = self.trace.catalog()?;
         catalog.iter().any(|tool| tool.name() == own).then_some(0)
@@ -195,8 +195,8 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// The number of calls before a message of somebody else than the model has the text.
-    fn conversation_has(&self, needle: &Needle) -> Option<usize> {
+    /// The number of calls before the text is in a message that is not from the model.
+    fn offered_in_conversation(&self, needle: &Needle) -> Option<usize> {
         let turns = self.trace.conversation.turns.as_deref()?;
         let mut asked = 0;
         for turn in turns {
@@ -218,15 +218,15 @@ impl<'a> Received<'a> {
         None
     }
 
-    /// Returns true if the model was asked at all after this number of calls.
-    fn asked_at_all(&self, calls: usize) -> bool {
+    /// Returns true if the model was asked again after this number of calls.
+    fn asked_since(&self, calls: usize) -> bool {
         self.trace.tool_calls.len() > calls
             || match calls.checked_sub(1) {
                 Some(last) => self.asked_after(last),
                 None => {
                     self.trace.final_text().is_some()
                         || self.assistant_turns() > 0
-                        || self.is_of_proxy()
+                        || self.is_from_proxy()
                 }
             }
     }
@@ -246,7 +246,7 @@ impl<'a> Received<'a> {
 
     /// Returns true if the model was asked again after the result of a call.
     fn asked_after(&self, call: usize) -> bool {
-        if self.first_after(call) < self.trace.tool_calls.len() || self.is_of_proxy() {
+        if self.first_after(call) < self.trace.tool_calls.len() || self.is_from_proxy() {
             return true;
         }
         if self.trace.final_response.is_some() {
@@ -270,9 +270,9 @@ impl<'a> Received<'a> {
         turns.iter().filter(|turn| is_assistant(turn)).count() as u64
     }
 
-    /// Returns true if only calls and results are known. The client had the result then, and the
-    /// trace cannot show that it did nothing more with it.
-    fn is_of_proxy(&self) -> bool {
+    /// Returns true if only calls and results are known. Then the client had the result, and the
+    /// trace cannot show whether it was used.
+    fn is_from_proxy(&self) -> bool {
         self.trace.extra(RECORDED_BY).and_then(Value::as_str) == Some("proxy")
             && self.trace.conversation.turns.is_none()
     }

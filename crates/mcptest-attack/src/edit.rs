@@ -92,7 +92,7 @@ pub fn apply(value: &mut Value, edit: &Edit) -> bool {
     true
 }
 
-/// Changes a JSON text. Every byte outside of the changed value stays. Nothing if the path does not
+/// Changes a JSON text. Every byte outside of the changed value stays. `None` if the path does not
 /// exist.
 #[must_use]
 pub fn apply_to_text(text: &str, edit: &Edit) -> Option<String> {

@@ -162,7 +162,7 @@ pub struct ForeignText {
 }
 
 impl ForeignText {
-    /// The text; nothing if it has no visible characters.
+    /// The text; `None` if it has no visible characters.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let form = comparable(text);

@@ -15,7 +15,7 @@ pub(crate) const CANARY: &str = "${canary}";
 /// A goal of one run: the canary is inserted.
 #[derive(Debug, Clone)]
 pub enum Goal {
-    /// Calls, in order, each by a call of its own.
+    /// Calls, in order, each by a separate call.
     Calls(Vec<Step>),
     /// A value that leaves in arguments.
     Leak {

@@ -218,8 +218,8 @@ impl AttackRun {
                 }
                 _ => continue,
             };
-            // A result without the resource is no chance to strike; one without the text at
-            // `at` is.
+            // A result without the resource is no opportunity for the attack; one without the text
+            // at `at` is.
             if (edits.is_empty() && attack.place == Place::Resource) || !active.strikes() {
                 continue;
             }
@@ -305,7 +305,7 @@ impl AttackRun {
         changes
     }
 
-    /// The instructions of a server with those that attacks add, given its own. Nothing if no
+    /// The instructions of a server with those that attacks add, given its own. `None` if no
     /// attack adds any.
     pub fn instructions(&mut self, server: &str, own: Option<&str>) -> Option<String> {
         let mut result = json!({});

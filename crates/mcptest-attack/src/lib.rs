@@ -31,7 +31,7 @@
 //! | `injector.rs` | the attacks of one run: striking, containing, counting |
 //! | `rewrite.rs` | the changes that write a text into an answer |
 //! | `record.rs` | the keys of a trace |
-//! | `delivery.rs` | the moment from which on an agent knew the text |
+//! | `delivery.rs` | the moment when an agent received the text |
 //! | `obedience.rs` | the calls of an agent that obeys, for mutated traces |
 
 mod attack;

@@ -43,7 +43,7 @@ pub struct ObeyingCall {
     pub args: Value,
 }
 
-/// The behaviour of an agent that obeys an attack, in a run that met it. Nothing if the run did
+/// The behaviour of an agent that obeys an attack, in a run that met it. `None` if the run did
 /// not, or if no call could be built that meets the goal.
 #[must_use]
 pub fn obey(attack: &Attack, trace: &TraceView<'_>) -> Option<Obedience> {
@@ -148,7 +148,7 @@ fn steps_of(attack: &Attack, goal: Option<&WrittenGoal>) -> Vec<WrittenStep> {
     }
 }
 
-/// A call that meets a step; nothing if its matchers do not tell how.
+/// A call that meets a step; `None` if its matchers do not determine it.
 fn step_call(
     step: &WrittenStep,
     canary: &str,
@@ -159,7 +159,7 @@ fn step_call(
     let (server, tool) = match named {
         None => (near_server, near_tool),
         Some(name) => match name.split_once('.') {
-            // A name with a dot may be a bare one; then the goal is met all the same.
+            // A name with a dot may be a bare name; then the goal is met nevertheless.
             Some((server, tool)) => (Some(server), tool),
             None => (near_server, name.as_str()),
         },
@@ -319,7 +319,7 @@ mod tests {
             calls(whole),
             [(desk(), "send".to_owned(), json!({"to": "x"}))]
         );
-        // A value that nothing tells.
+        // A value that nothing determines.
         let odd = json!({"call": {"tool": "send", "args": {"to": {"regex": "[0-9]{12}z"}}}});
         assert_eq!(calls(odd), []);
     }

@@ -70,7 +70,7 @@ pub(crate) fn set(path: Vec<Key>, old: &str, text: &str) -> Edit {
 pub(crate) fn append(result: &Value, text: &str) -> Vec<Edit> {
     let mut edits = Vec::new();
     let block = json!({"type": "text", "text": text});
-    // Anything else is no result of a tool: a task, or a request for more input.
+    // Anything else is not a tool result: a task, or a request for more input.
     if let Some(Value::Array(blocks)) = result.get("content") {
         let last = blocks
             .iter()

@@ -214,7 +214,7 @@ pub struct WrittenGoal {
     /// A call.
     #[schemars(with = "WrittenStep")]
     pub call: Option<WrittenStep>,
-    /// Several calls, all of them, in order, each by a call of its own.
+    /// Several calls, all of them, in order, each by a separate call.
     #[schemars(with = "Vec<WrittenStep>", length(min = 1))]
     pub calls: Option<Vec<WrittenStep>>,
     /// A value that leaves in the arguments of a call: plain, in base64, in hexadecimal,

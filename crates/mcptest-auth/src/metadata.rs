@@ -1,4 +1,4 @@
-//! Fields of metadata documents, whose types nobody vouches for.
+//! Fields of metadata documents, whose types are untrusted.
 
 use mcptest_http::text::quote;
 use serde_json::{Map, Value};

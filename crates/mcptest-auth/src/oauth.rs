@@ -3,7 +3,7 @@
 //!
 //! All requests to a server share one source. Its state is locked while a token is obtained, so
 //! that many requests that are refused at the same time cause one request for a token. A token is
-//! obtained in a task of its own: a request that nobody waits for any more must not interrupt it,
+//! obtained in its own task: a request that nobody waits for any more must not interrupt it,
 //! because a refresh token may be used only once.
 
 mod explain;

@@ -134,7 +134,7 @@ impl Expected {
             .headers()
             .get(HOST)
             .and_then(|host| host.to_str().ok());
-        // A page of another site must not reach us under a name of its own.
+        // A page of another site must not reach us under a name that it controls.
         if !host.is_some_and(|host| hosts.iter().any(|own| own == host)) {
             return page(StatusCode::BAD_REQUEST, "This address is not known here.");
         }

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use mcptest_http::text::quote;
 use serde::Serialize;
 
-/// The length of an action or a detail.
+/// The maximum length of an action or a detail, in characters.
 const MAX_CHARS: usize = 600;
 
-/// The number of steps that are kept; a server that refuses for ever would add more.
+/// The number of steps that are kept; a server that refuses forever would add more.
 const MAX_STEPS: usize = 40;
 
 /// The outcome of a step.
@@ -17,7 +17,7 @@ const MAX_STEPS: usize = 40;
 pub enum StepOutcome {
     /// It succeeded.
     Ok,
-    /// It gave nothing, and another way was tried.
+    /// It had no result, and another step was tried.
     Skipped,
     /// The authorization failed here.
     Failed,

@@ -77,9 +77,9 @@ pub(crate) struct Login {
     pub(crate) resource: Option<String>,
     pub(crate) access_token: String,
     pub(crate) refresh_token: Option<String>,
-    /// The end of the access token, in seconds since 1970.
+    /// The expiry of the access token, in seconds since 1970.
     pub(crate) expires_at: Option<u64>,
-    /// The life of the access token, in seconds.
+    /// The lifetime of the access token, in seconds.
     pub(crate) lifetime: Option<u64>,
     pub(crate) requested: Vec<String>,
     pub(crate) granted: Option<Vec<String>>,
@@ -89,7 +89,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// Its place in the store.
+    /// Its key in the store.
     pub(crate) fn key(&self) -> String {
         match &self.replaces {
             None => self.server.clone(),
@@ -141,7 +141,7 @@ impl Store {
         self.options.folder.join(FILE)
     }
 
-    /// The place of the key that the file is encrypted with; `None` if there is no file.
+    /// The source of the key that the file is encrypted with; `None` if there is no file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -172,7 +172,7 @@ impl Store {
         }
     }
 
-    /// All logins, by their place.
+    /// All logins, by their key.
     pub(crate) fn logins(&self) -> Result<BTreeMap<String, Login>, StoreError> {
         let Some(sealed) = self.read_sealed()? else {
             return Ok(BTreeMap::new());
@@ -183,8 +183,8 @@ impl Store {
                 "{} cannot be decrypted: {}; delete it and log in again",
                 self.path().display(),
                 match sealed.key {
-                    KeySource::Passphrase => "the passphrase is another one, or it is damaged",
-                    _ => "its key is another one, or it is damaged",
+                    KeySource::Passphrase => "the passphrase is wrong, or the file is damaged",
+                    _ => "its key has changed, or the file is damaged",
                 }
             ))
         };
@@ -215,7 +215,7 @@ impl Store {
     fn write(&self, logins: &BTreeMap<String, Login>) -> Result<(), StoreError> {
         self.create_folder()?;
         let before = self.key_source()?;
-        let random = || StoreError("the system gives no random numbers".to_owned());
+        let random = || StoreError("the system provides no random numbers".to_owned());
         let rng = SystemRandom::new();
         let mut salt = [0; SALT_LEN];
         rng.fill(&mut salt).map_err(|_| random())?;

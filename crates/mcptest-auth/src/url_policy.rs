@@ -1,7 +1,7 @@
 //! The addresses that metadata may send us to.
 //!
 //! A server under test names the addresses of its metadata, its authorization server and the
-//! endpoints of that. Nobody vouches for it, so it must not make us send requests, least of all
+//! endpoints of that. It is untrusted, so it must not make us send requests, least of all
 //! with credentials, to services that only this machine or its network can reach.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use url::{Host, Url};
 /// The reachability of a host. A server may send us to hosts that are at least as reachable as
 /// itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
+enum Reachability {
     /// Any name, and addresses of the internet.
     Public,
     /// An address of a private network.
@@ -23,7 +23,7 @@ enum Reach {
 /// The rule for addresses, derived from the addresses that the user wrote.
 #[derive(Debug, Clone)]
 pub(crate) struct UrlPolicy {
-    reach: Reach,
+    reach: Reachability,
 }
 
 impl UrlPolicy {
@@ -35,14 +35,14 @@ impl UrlPolicy {
             .map(|url| reach_of(&url))
             .max();
         Self {
-            reach: reach.unwrap_or(Reach::Public),
+            reach: reach.unwrap_or(Reachability::Public),
         }
     }
 
     /// Parses an address and checks that a request may be sent to it.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason for the refusal.
     pub(crate) fn check(&self, url: &str) -> Result<Url, String> {
         let parsed = Url::parse(url).map_err(|error| format!("it is not a valid URL ({error})"))?;
         let reach = reach_of(&parsed);
@@ -63,7 +63,7 @@ impl UrlPolicy {
         }
         if reach > self.reach {
             return Err(match reach {
-                Reach::Local => "it is on this machine, and the server is not",
+                Reachability::Local => "it is on this machine, and the server is not",
                 _ => "it is in a private network, and the server is not",
             }
             .to_owned());
@@ -72,7 +72,7 @@ impl UrlPolicy {
     }
 }
 
-/// Returns true if an address is on this machine, so that it may do without TLS.
+/// Returns true if an address is on this machine, so that it may be used without TLS.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => is_localhost(name),
@@ -87,10 +87,10 @@ fn is_localhost(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
 }
 
-fn reach_of(url: &Url) -> Reach {
+fn reach_of(url: &Url) -> Reachability {
     match url.host() {
-        Some(Host::Domain(name)) if is_localhost(name) => Reach::Local,
-        Some(Host::Domain(_)) | None => Reach::Public,
+        Some(Host::Domain(name)) if is_localhost(name) => Reachability::Local,
+        Some(Host::Domain(_)) | None => Reachability::Public,
         Some(Host::Ipv4(address)) => reach_of_v4(address),
         Some(Host::Ipv6(address)) => match embedded(address) {
             IpAddr::V4(address) => reach_of_v4(address),
@@ -107,26 +107,26 @@ fn embedded(address: Ipv6Addr) -> IpAddr {
     }
 }
 
-fn reach_of_v4(address: Ipv4Addr) -> Reach {
+fn reach_of_v4(address: Ipv4Addr) -> Reachability {
     let [first, second, ..] = address.octets();
     let is_shared = first == 100 && (64..128).contains(&second);
     if address.is_loopback() || address.is_unspecified() || address.is_link_local() {
-        Reach::Local
+        Reachability::Local
     } else if address.is_private() || is_shared || address.is_broadcast() || first == 0 {
-        Reach::Private
+        Reachability::Private
     } else {
-        Reach::Public
+        Reachability::Public
     }
 }
 
-fn reach_of_v6(address: Ipv6Addr) -> Reach {
+fn reach_of_v6(address: Ipv6Addr) -> Reachability {
     let first = address.segments()[0];
     if address.is_loopback() || address.is_unspecified() || first & 0xffc0 == 0xfe80 {
-        Reach::Local
+        Reachability::Local
     } else if first & 0xfe00 == 0xfc00 {
-        Reach::Private
+        Reachability::Private
     } else {
-        Reach::Public
+        Reachability::Public
     }
 }
 

@@ -160,7 +160,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
     };
     let cassette: Cassette = serde_json::from_slice(bytes).map_err(|error| {
         let message = error.to_string();
-        // serde appends the position to the message; here it has fields of its own.
+        // serde appends the position to the message; here it has separate fields.
         let end = message.rfind(" at line ").unwrap_or(message.len());
         let message =
             mcptest_json::text::shorten(&mcptest_json::text::one_line(&message[..end]), 300);

@@ -22,7 +22,7 @@ use mcptest_redact::volatile::{Bindings, Rule, RuleError, Rules};
 /// The advice for a request that was not recorded.
 pub const REMEDY: &str = "`--record` records again, `--live` runs without the cassette";
 
-/// The most characters of a value that are shown.
+/// The maximum number of characters of a value that are shown.
 const MAX_SHOWN: usize = 200;
 
 /// A cassette whose rules for volatile values cannot be used.

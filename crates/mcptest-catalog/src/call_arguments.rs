@@ -2,8 +2,8 @@
 //! `range:=[1,2]`.
 //!
 //! `key=value` takes the type that the tool's schema gives the key; `key:=value` is JSON. Dots in a
-//! key lead into objects and, as numbers, into lists, unless the schema has a property with that
-//! very name. A key of a list that is given several times collects its values.
+//! key select members of objects and, as numbers, elements of lists, unless the schema has a
+//! property with that exact name. A key of a list that is given several times collects its values.
 
 use serde_json::{Map, Value};
 

@@ -26,7 +26,7 @@
 //! name:
 //!
 //! - in code: `` `search` ``, `search(…)`
-//! - in quotes of its own: "search"
+//! - in quotes: "search"
 //! - qualified by an offered name: `catalog.search`, `catalog/search`, `catalog__search`,
 //!   `catalog::search`
 //! - followed by "tool" or "server", or after "tool called", "server named" and the like

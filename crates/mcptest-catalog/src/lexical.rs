@@ -66,7 +66,7 @@ pub struct Pick {
     pub shared: BTreeSet<String>,
 }
 
-/// The rank of a tool for a request: more shared words first, then fewer words of its own.
+/// The rank of a tool for a request: more shared words first, then fewer other words.
 pub type Rank = (usize, Reverse<usize>);
 
 /// The content words by which a tool is found.

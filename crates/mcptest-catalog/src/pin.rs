@@ -383,7 +383,7 @@ mod tests {
         assert!(report.findings[0].message.contains("SEC-004"));
         assert_eq!(report.findings[1].severity, Severity::Warning);
 
-        // A finding that the old text had already is no news.
+        // A finding that the old text already had is not new.
         let worse = [json!({"name": "a", "description": format!("{attack} Really.")})];
         let report = compare(&poisoned, &worse);
         assert_eq!(report.findings[0].severity, Severity::Warning);

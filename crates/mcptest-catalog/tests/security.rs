@@ -107,7 +107,7 @@ fn servers_are_compared_with_each_other() {
     assert_eq!(rules, [("SEC-007", "get_fact"), ("SEC-011", "send_emai1")]);
     assert!(found[0].message.contains("of the server mail"));
     assert!(lint(&[listing("mail", &mail)]).is_empty());
-    // The same name on two servers is no imitation; `doctor` lists it as a duplicate.
+    // The same name on two servers is not an imitation; `doctor` lists it as a duplicate.
     assert!(lint(&[listing("mail", &mail), listing("post", &mail)]).is_empty());
 }
 

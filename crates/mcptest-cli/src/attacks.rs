@@ -33,7 +33,7 @@ pub(crate) struct SessionOf<'a> {
 }
 
 /// The attacks of a session: those of the file and these, or the ones that `--attack` names.
-/// Nothing if there are none.
+/// `None` if there are none.
 pub(crate) fn of_session(
     args: &AttackArgs,
     own: &[Attack],

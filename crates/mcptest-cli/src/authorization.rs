@@ -59,8 +59,8 @@ pub fn store() -> Option<Store> {
     }))
 }
 
-/// Masks a secret in everything from now on. A short value or a word stays: an authorization server
-/// could make reports unreadable with it.
+/// Masks a secret in all later output. A short value or a word stays: masking it would let an
+/// authorization server make reports unreadable.
 pub fn hide(secret: &str) {
     if is_searchable(secret) {
         secrets::learn([secret.to_owned()]);
@@ -134,7 +134,7 @@ pub fn only(source: Option<&Arc<OAuth>>) -> ServerCredentials {
 }
 
 /// Settings for a server outside of a run, with its credentials: declared in its suite, or by the
-/// flags of its address. A token that the user gives as a header is all there is.
+/// flags of its address. A token that the user passes as a header excludes other credentials.
 ///
 /// # Errors
 /// Flags that do not fit together.

@@ -38,7 +38,7 @@ pub use auth::{AuthArgs, AuthCommand, LoginArgs, LogoutArgs, StatusArgs};
 pub use call::CallArgs;
 pub use cassette::{
     CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, PruneArgs, RecordingArgs,
-    ShowArgs, VerifyArgs, WhatToReplay,
+    ReplayedPart, ShowArgs, VerifyArgs,
 };
 pub use catalog::{CatalogCommand, CatalogCommandArgs, CatalogSaveArgs, CatalogShowArgs};
 pub use completions::CompletionsArgs;

@@ -32,7 +32,7 @@ pub fn rows<N: AsRef<str>, M: AsRef<str>>(rows: &[(N, M)]) -> String {
     out
 }
 
-/// The text in lines of at most this width. A longer word has a line of its own.
+/// The text in lines of at most this width. A longer word has its own line.
 fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

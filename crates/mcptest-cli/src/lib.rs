@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 use mcptest_gate_api::GateInfo;
 
-/// Carries out the command of this process's arguments. Suites may use the given gates.
+/// Executes the command of this process's arguments. Suites may use the given gates.
 #[must_use]
 pub fn main(gates: &'static [GateInfo]) -> ExitCode {
     let code = match cli::Cli::read() {

@@ -7,10 +7,10 @@ use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::signals::asked_to_end;
+use crate::signals::shutdown_signal;
 
-/// A person who waits sees for what.
-pub fn tell(name: &str, output: &Output) {
+/// Shows a user at a terminal which server is being asked.
+pub fn show_asking(name: &str, output: &Output) {
     if output.is_watched() {
         output.status(&format!("asking {}", mcptest_json::text::one_line(name)));
     }
@@ -35,7 +35,7 @@ pub fn with_servers<T>(
     let settings = InspectSettings {
         timeout,
         this_program: std::env::current_exe()
-            .map_err(|error| format!("cannot tell where this program is: {error}"))?,
+            .map_err(|error| format!("cannot find the path of this program: {error}"))?,
         credentials: ServerCredentials::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -43,7 +43,7 @@ pub fn with_servers<T>(
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
     runtime.block_on(async {
-        let ended = asked_to_end();
+        let ended = shutdown_signal();
         tokio::select! {
             done = work(&settings) => done,
             () = ended => {

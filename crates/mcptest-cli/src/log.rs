@@ -38,7 +38,7 @@ pub fn start(verbose: u8, quiet: bool) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The targets that are logged, and the longest line; nothing if there is no log. The first one set
+/// The targets that are logged, and the longest line; `None` if there is no log. The first one set
 /// wins: `--quiet`, `--verbose`, the environment variable.
 fn selection(
     verbose: u8,

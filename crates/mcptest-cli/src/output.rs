@@ -173,7 +173,7 @@ impl Output {
                     let _ = stdout.flush();
                     Ok(())
                 }
-                // Serializers wrap the error of a writer in errors of their own.
+                // Serializers wrap the error of a writer in their own errors.
                 Err(_) if stdout.get_ref().failed => Ok(()),
                 Err(error) => Err(error.to_string()),
             };

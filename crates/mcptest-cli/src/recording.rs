@@ -8,7 +8,7 @@ use mcptest_runner::{CassetteMode, CassetteSettings};
 use mcptest_suite::suite::Replay;
 
 use crate::catalogs::manifest;
-use crate::cli::{RecordingArgs, WhatToReplay};
+use crate::cli::{RecordingArgs, ReplayedPart};
 
 impl RecordingArgs {
     /// The settings of the runner.
@@ -26,9 +26,9 @@ impl RecordingArgs {
             mode,
             folder: self.cassettes.clone(),
             replay: self.replay.map(|what| match what {
-                WhatToReplay::Model => Replay::Model,
-                WhatToReplay::Tools => Replay::Tools,
-                WhatToReplay::Both => Replay::Both,
+                ReplayedPart::Model => Replay::Model,
+                ReplayedPart::Tools => Replay::Tools,
+                ReplayedPart::Both => Replay::Both,
             }),
             ..settings(self.cassettes.as_deref(), redactor)
         }

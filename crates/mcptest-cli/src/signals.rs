@@ -2,12 +2,13 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Listens from now on; what it gives is done at the first signal that asks us to end.
+/// Starts to listen for signals. The returned future completes at the first SIGINT, SIGTERM or
+/// SIGHUP.
 ///
-/// Call it before a server is started: a signal that comes while nobody listens ends us at once and
-/// leaves the server behind. Where signals cannot be listened for, it is never done. Needs a
-/// running tokio runtime.
-pub fn asked_to_end() -> impl Future<Output = ()> {
+/// Must be called before a server is started: a signal without a listener ends this process
+/// immediately and leaves the server behind. Where signals cannot be listened for, the future
+/// never completes. Needs a running tokio runtime.
+pub fn shutdown_signal() -> impl Future<Output = ()> {
     let listeners = [
         SignalKind::interrupt(),
         SignalKind::terminate(),

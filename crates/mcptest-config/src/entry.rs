@@ -156,7 +156,7 @@ impl EntryReader<'_> {
         self.entry.value.entry(key).map(|entry| &entry.value)
     }
 
-    /// The string under a key; nothing if it is absent or something else.
+    /// The string under a key; `None` if it is absent or something else.
     pub(crate) fn string(&self, key: &str) -> Option<String> {
         match &self.node(key)?.value {
             NodeValue::String(text) => Some(text.to_string()),

@@ -1,7 +1,7 @@
 //! The history: the logs of the last invocations in a folder.
 //!
 //! The logs are `.mcptest/history/<id>.jsonl` in the current directory. The folder is made on
-//! demand and tells git to ignore it. An id is the time of the start with some random digits, so
+//! demand and makes git ignore it. An id is the time of the start with some random digits, so
 //! ids sort by age.
 
 use std::fs::{self, File, OpenOptions};
@@ -164,7 +164,7 @@ impl History {
             if path.extension().is_none_or(|ending| ending != ENDING) {
                 continue;
             }
-            // A log that another process removed meanwhile is not there any more.
+            // A log that another process removed meanwhile is no longer there.
             if let Ok(about) = fs::metadata(&path) {
                 let bytes = about.len();
                 entries.push(Entry { id, path, bytes });

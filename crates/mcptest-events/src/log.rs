@@ -282,7 +282,7 @@ pub fn redact_json(json: &str, redactor: &Redactor) -> Option<String> {
     Some(value.to_string())
 }
 
-/// Masks the secrets of a line. An event that is not one any more, because a secret is a word of
+/// Masks the secrets of a line. An event that is no longer one, because a secret is a word of
 /// the format, is replaced by a warning: a gap in the report is better than a leak.
 fn redacted(line: &str, redactor: &Redactor) -> String {
     let clean = parse_deep::<Value>(line).map(|mut value| {

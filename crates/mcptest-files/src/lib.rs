@@ -167,7 +167,7 @@ pub fn remove_leftovers(path: &Path) {
 fn is_locked(file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
 
-    // A file system without locks is no reason not to write: nobody can lock, and so remove, there.
+    // A file system without locks can still be written: no process can lock, and so remove, there.
     let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::LockExclusive);
     Ok(file.metadata()?.nlink() > 0)
 }

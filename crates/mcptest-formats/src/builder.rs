@@ -121,13 +121,13 @@ impl TraceBuilder {
     }
 
     /// Adds text to the latest turn, for formats that record a turn in several parts. The parts
-    /// are lines of their own.
+    /// are separate lines.
     pub fn say(&mut self, text: &str) {
         self.add_text(text, "\n");
     }
 
     /// Adds a piece of streamed text to the latest turn.
-    pub fn say_more(&mut self, text: &str) {
+    pub fn append_text(&mut self, text: &str) {
         self.add_text(text, "");
     }
 

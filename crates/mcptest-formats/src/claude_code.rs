@@ -5,7 +5,7 @@
 //! A line has one block of an assistant message: lines with the same `message.id` are one message,
 //! and its usage, which every line repeats, is counted once. Lines of subagents (`isSidechain`) are
 //! left out, unless the file has no others: then it is a subagent's own. A session continues in the
-//! lines whose `parentUuid` leads to it; other sessions in the same file are traces of their own.
+//! lines whose `parentUuid` leads to it; other sessions in the same file are separate traces.
 //! An absent `is_error` means success. Results of MCP tools have the structured content, if there
 //! is any, as their text; the session has it as a value in `mcpMeta`.
 
@@ -89,7 +89,7 @@ fn flag(line: &Value, key: &str) -> bool {
     line.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// The trace of a session; nothing if it has no messages.
+/// The trace of a session; `None` if it has no messages.
 fn session(lines: &[Event<'_>]) -> Option<Trace> {
     let is_message = |line: &&Event<'_>| {
         matches!(line.string("type"), Some("user" | "assistant"))

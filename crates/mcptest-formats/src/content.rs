@@ -30,7 +30,7 @@ pub(crate) fn arguments(recorded: &Value) -> Value {
     }
 }
 
-/// The text of a message: a string, or the text of all its blocks. Nothing if there is none.
+/// The text of a message: a string, or the text of all its blocks. `None` if there is none.
 pub(crate) fn text(content: &Value) -> Option<String> {
     match content {
         Value::String(text) => Some(text.clone()),

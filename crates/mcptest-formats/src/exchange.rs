@@ -36,7 +36,7 @@ pub(crate) trait Dialect {
     fn request(request: &Value) -> Detection;
     /// Detects a response.
     fn response(response: &Value) -> Detection;
-    /// The messages of a request. Nothing if its list is missing or not one.
+    /// The messages of a request. `None` if its list is missing or not one.
     fn messages(request: &Value) -> Option<Vec<(&Value, String)>> {
         let messages = request.get(Self::LIST)?.as_array()?;
         let place = |(at, message)| (message, format!("/{}/{at}", Self::LIST));
@@ -60,7 +60,7 @@ pub(crate) trait Dialect {
     }
     /// The usage of a response.
     fn usage(response: &Value) -> Option<Usage>;
-    /// The reason why a run ends with this response, in native words. Nothing if it does not end.
+    /// The reason why a run ends with this response, in native words. `None` if it does not end.
     fn stop_reason(response: &Value) -> Option<&'static str>;
 }
 

@@ -152,7 +152,7 @@ impl<'a> Input<'a> {
     }
 
     /// Parses the start of a file, for detection. The last document may be incomplete: it is left
-    /// out. Nothing if there is no complete document: more of the file is needed.
+    /// out. `None` if there is no complete document: more of the file is needed.
     ///
     /// # Errors
     /// The first place that is not JSON.

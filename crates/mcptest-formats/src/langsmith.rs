@@ -81,7 +81,7 @@ impl Reader for LangSmith {
                     if !own.is_empty() && !ids.insert(own) {
                         continue;
                     }
-                    // A root without a trace id is a trace of its own.
+                    // A root without a trace id is a separate trace.
                     let trace = string(run, "trace_id").unwrap_or(own);
                     let at = *places.entry(trace).or_insert_with(|| {
                         traces.push(Vec::new());

@@ -194,7 +194,7 @@ impl Map {
         }
     }
 
-    /// Reads all traces of an input. Every document has traces of its own.
+    /// Reads all traces of an input. Every document has its own traces.
     ///
     /// # Errors
     /// The first place at which a key of the map does not find what it describes.
@@ -223,7 +223,7 @@ impl Map {
     }
 }
 
-/// The steps of a pointer; nothing if it is not one.
+/// The steps of a pointer; `None` if it is not one.
 fn steps(written: &str) -> Option<Vec<String>> {
     if written.is_empty() {
         return Some(Vec::new());
@@ -251,7 +251,7 @@ impl<'v> Reading<'_, 'v> {
         }
     }
 
-    /// The value at a pointer that has no `*`. Nothing if it is absent.
+    /// The value at a pointer that has no `*`. `None` if it is absent.
     fn find(part: &'v Value, pointer: &Pointer) -> Option<&'v Value> {
         pointer
             .steps
@@ -314,7 +314,7 @@ impl<'v> Reading<'_, 'v> {
         )
     }
 
-    /// A string at a pointer. Nothing if it is absent or null.
+    /// A string at a pointer. `None` if it is absent or null.
     fn text(
         &self,
         part: &'v Value,
@@ -335,7 +335,7 @@ impl<'v> Reading<'_, 'v> {
         }
     }
 
-    /// A whole number at a pointer. Nothing if it is absent or null.
+    /// A whole number at a pointer. `None` if it is absent or null.
     fn number(
         &self,
         part: &'v Value,

@@ -6,8 +6,8 @@
 //!
 //! A call is an entry of an assistant message's `tool_calls`; `function.arguments` is JSON text
 //! that may be invalid. A result is a message of role `tool`, joined by `tool_call_id`. There is no
-//! error flag, so it stays unknown if a call failed. Usage is that of responses: `prompt_tokens`
-//! includes cached tokens.
+//! error flag, so it stays unknown whether a call failed. Usage is that of responses:
+//! `prompt_tokens` includes cached tokens.
 
 use mcptest_trace::trace::Trace;
 use serde_json::{Value, json};

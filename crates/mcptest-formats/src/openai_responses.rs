@@ -291,7 +291,7 @@ fn has_open_call(response: &Value) -> bool {
     items.into_iter().flatten().any(is_call)
 }
 
-/// Detects a message: its parts have types of their own.
+/// Detects a message: its parts have their own types.
 fn message(item: &Value) -> Detection {
     if !matches!(
         string(item, "role"),

@@ -189,7 +189,7 @@ impl<'s, 'v> Run<'s, 'v> {
 /// The levels of spans that are followed from the inside.
 const MAX_DEPTH: usize = 256;
 
-/// The trace of a run; nothing if no span is a part of one.
+/// The trace of a run; `None` if no span is a part of one.
 fn run(spans: &[Span<'_>]) -> Option<Trace> {
     let run = Run::new(spans);
     if run.parts.iter().all(|part| *part == Part::Other) {

@@ -1,4 +1,4 @@
-//! Tests over the logs of real producers (`cargo xtask fixtures` makes them again), and helpers for
+//! Tests over the logs of real producers (`cargo xtask fixtures` regenerates them), and helpers for
 //! tests of readers.
 
 use mcptest_trace::trace::Trace;
@@ -92,7 +92,7 @@ fn script(name: &str) -> Vec<Scripted> {
     }
 }
 
-/// Checks the trace of a fixture. Parts that its format has not are `None` in the trace.
+/// Checks the trace of a fixture. Parts that its format lacks are `None` in the trace.
 fn check(file: &str, name: &str, trace: &Trace) {
     let wanted = script(name);
     assert_eq!(trace.tool_calls.len(), wanted.len(), "{file}");

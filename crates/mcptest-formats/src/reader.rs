@@ -57,7 +57,7 @@ impl Detection {
 /// The part of an input that a trace is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// Every document (line) has traces of its own, so a file can be read part by part.
+    /// Every document (line) has its own traces, so a file can be read part by part.
     Document,
     /// A trace may need all documents, so a file has to be read as a whole.
     Input,
@@ -68,7 +68,7 @@ pub trait Reader: Sync {
     /// The description of the format.
     fn format(&self) -> &'static Format;
 
-    /// Decides if an input belongs to the format. Only the first documents may be given.
+    /// Decides whether an input belongs to the format. Only the first documents may be given.
     fn detect(&self, input: &Input) -> Detection;
 
     /// The part of an input that a trace is made of.

@@ -1,7 +1,7 @@
 //! Times as traces write them.
 
 /// The nanoseconds since 1970 of an RFC 3339 time (`2026-01-31T10:20:30.5Z`). A time without a zone
-/// is taken as UTC. Nothing if it is not one.
+/// is taken as UTC. `None` if it is not one.
 pub(crate) fn nanoseconds(text: &str) -> Option<i128> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| -> Option<i128> {

@@ -262,7 +262,7 @@ impl GateAccumulator<'_> {
         self.gate.judge_score(self.fold.finish(context))
     }
 
-    /// The verdict that the gate reaches whatever `remaining` or fewer further runs do; nothing
+    /// The verdict that the gate reaches whatever `remaining` or fewer further runs do; `None`
     /// while it depends on them. All runs up to the last observed index must have ended.
     pub fn decided(&mut self, remaining: u64) -> Option<Verdict> {
         if self.decided.is_none() && self.runs > 0 {
@@ -283,7 +283,7 @@ impl GateAccumulator<'_> {
         forecast::least_further_runs(self.gate.block.expectations(), remaining, &hypothetical)
     }
 
-    /// The bounds of every figure after `remaining` or fewer further runs. Nothing for a gate that
+    /// The bounds of every figure after `remaining` or fewer further runs. `None` for a gate that
     /// needs all runs, and before the first run.
     #[must_use]
     pub fn forecast(&self, remaining: u64) -> Option<Forecast> {

@@ -183,7 +183,7 @@ impl PooledPercent {
     }
 }
 
-/// The certain outcome of an assertion; nothing if it depends on further runs.
+/// The certain outcome of an assertion; `None` if it depends on further runs.
 fn certain_outcome(expectation: &Expectation, bounds: &[(&'static str, Bounds)]) -> Option<bool> {
     let (rest, bounds) = find(expectation, bounds)?;
     let matcher = &expectation.matcher;
@@ -259,7 +259,7 @@ pub(crate) fn least_further_runs(
 }
 
 /// The smallest number of further runs, all alike, after which the outcome of an assertion is
-/// certain, and that outcome. It stays certain from there on, so a binary search finds it. Nothing
+/// certain, and that outcome. It stays certain from there on, so a binary search finds it. `None`
 /// if the gate gives no bounds.
 fn first_certain(
     remaining: u64,

@@ -63,7 +63,8 @@ pub struct LoadContext<'a> {
 pub struct AttackContext<'a> {
     /// The suite's attacks; `None` where the rest of the suite is not known.
     pub declared: Option<&'a [Attack]>,
-    /// The names of attacks with a problem of their own. Naming one is not a second problem.
+    /// The names of invalid attacks, whose problems are reported elsewhere. Naming one is not a
+    /// second problem.
     pub invalid: &'a [String],
     /// The names of those that the test injects.
     pub injected: &'a [String],
@@ -222,7 +223,7 @@ pub struct Score {
     pub findings: Vec<String>,
     /// The number of further problems.
     pub more_findings: u64,
-    /// The first facts about single runs that are no problems, one line each, for verbose reports.
+    /// The first facts about single runs that are not problems, one line each, for verbose reports.
     pub notes: Vec<String>,
     /// Opinions of a model that was asked, one line each. They decide nothing.
     pub advisories: Vec<String>,

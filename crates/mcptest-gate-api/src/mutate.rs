@@ -26,7 +26,7 @@ use mcptest_trace::catalog::Tool;
 use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
 
 /// More mutants of one kind than this say nothing new about a suite.
-const MOST_CALLS: usize = 40;
+const MAX_MUTATED_CALLS: usize = 40;
 
 /// One change. Calls count from 0; the tool's name is for the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Mutation {
         }
     }
 
-    /// The changed trace; nothing where the change does not apply or would change nothing.
+    /// The changed trace; `None` where the change does not apply or would change nothing.
     #[must_use]
     pub fn apply(&self, trace: &Trace) -> Option<Trace> {
         let mut mutant = trace.clone();
@@ -228,7 +228,7 @@ fn insert_obedience(mutant: &mut Trace, steps: &mut Vec<Step>, obedience: &Obedi
     }
     let known = obedience.carrier.and_then(|index| steps.get(index));
     let turn = known.or(steps.last()).and_then(|step| step.call.turn);
-    // A turn of its own, before those that followed.
+    // A separate turn, before those that followed.
     for later in &mut steps[at..] {
         later.call.turn = later.call.turn.map(|turn| turn + 1);
     }
@@ -355,7 +355,7 @@ pub fn mutations_with(traces: &[Trace], attacks: &[Attack]) -> Vec<Mutation> {
         .map(|trace| trace.tool_calls.len())
         .max()
         .unwrap_or(0)
-        .min(MOST_CALLS);
+        .min(MAX_MUTATED_CALLS);
     for index in 0..longest {
         // The first trace that has such a call lends its name.
         let Some(call) = traces.iter().find_map(|trace| trace.tool_calls.get(index)) else {

@@ -2,7 +2,7 @@
 //!
 //! **Does the agent still pick the right tool when many are offered?** A model that is perfect on
 //! the three tools a task needs may fail when thirty are offered. The block adds tools to the offer
-//! that nobody asked for, in a seeded order, and counts the calls of them. This is the
+//! that the task does not need, in a seeded order, and counts the calls of them. This is the
 //! tool-overload setup of MCPAgentBench (arXiv:2512.24565) and MCP-Atlas (arXiv:2602.00933).
 //!
 //! # The block

@@ -344,7 +344,7 @@ impl SelectionBounds {
     }
 }
 
-/// The percent of classes reached; nothing without classes, where a first call changes the figure.
+/// The percent of classes reached; `None` without classes, where a first call changes the figure.
 pub(crate) fn pooled_recall(
     counts: SelectionCounts,
     runs: u64,

@@ -21,7 +21,7 @@
 //! [`score_recovery`](recovery::score_recovery). All of them take their arguments in the same
 //! order: the reference (what was expected, or the limits), then the evidence (a trace or its
 //! calls), then the servers that tool names are resolved with. They return a typed report; where
-//! the reference can be invalid, the error is a type of its own.
+//! the reference can be invalid, the error has a separate type.
 //!
 //! # Gates over many runs
 //! A gate observes one run at a time into an accumulator. Accumulators merge in any order and go
@@ -55,7 +55,7 @@
 //! ```
 //!
 //! # Adding a gate
-//! One gate is one file, named after its block in the suite (`narrative:` is a crate of its own,
+//! One gate is one file, named after its block in the suite (`narrative:` is a separate crate,
 //! [`mcptest_narrative`]). It holds its user page (the module's
 //! documentation), the block as written in YAML, its targets, the scoring function, the
 //! accumulator, its default expectation, and tests from worked examples. [`GATES`] lists them all;

@@ -188,7 +188,7 @@ impl OrchestrationCounts {
         percent::nearest(self.optimal.min(self.calls), self.calls).unwrap_or(0)
     }
 
-    /// Calls that are valid under their tool's schema; nothing if some run has no
+    /// Calls that are valid under their tool's schema; `None` if some run has no
     /// recorded catalog.
     #[must_use]
     pub fn schema_valid(self) -> Option<u64> {
@@ -594,7 +594,7 @@ impl Gate for Orchestration {
         if schema_valid.is_none() {
             score.absent.push((
                 "orchestration.schema_valid",
-                "the trace does not tell which tools were offered".to_owned(),
+                "the trace does not list the offered tools".to_owned(),
             ));
         }
         score

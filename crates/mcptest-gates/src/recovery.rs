@@ -244,7 +244,7 @@ struct Reading {
     strikes: Vec<Strike>,
 }
 
-/// A call that a fault struck.
+/// A call that a fault affected.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Strike {
     /// The call's number, from 1.

@@ -191,7 +191,7 @@ fn variance_amplification(passes: u64, runs: u64) -> u64 {
 }
 
 /// The chance that at least one of k runs, drawn from the n of which c passed, is a pass: 1 -
-/// C(n-c, k) / C(n, k). Nothing for k outside 1..=n.
+/// C(n-c, k) / C(n, k). `None` for k outside 1..=n.
 #[must_use]
 pub fn pass_at_k_unbiased(runs: u64, passes: u64, k: u64) -> Option<f64> {
     defined(runs, passes, k).then(|| {
@@ -384,7 +384,7 @@ struct OutcomeRow {
 impl Gate for Reliability {
     const BLOCK: &'static str = "reliability";
     const SUMMARY: &'static str =
-        "pass@k and pass^k over the outcomes of the runs, their decay and their swing.";
+        "pass@k and pass^k over the outcomes of the runs, their decay and their variance.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "reliability.runs",

@@ -122,7 +122,7 @@ impl Grade {
     }
 }
 
-/// All figures of a test's runs. What is undefined is nothing.
+/// All figures of a test's runs. Undefined figures are `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct TokenEfficiencyReport {
@@ -142,7 +142,7 @@ pub struct TokenEfficiencyReport {
     pub cost_per_correct: Option<f64>,
 }
 
-/// Puts the counts of all runs beside what is known of their cost.
+/// Combines the counts of all runs with their cost, as far as it is known.
 #[must_use]
 pub fn score_token_efficiency(
     counts: SelectionCounts,
@@ -171,13 +171,13 @@ pub struct EfficiencyAccumulator {
     counts: SelectionCounts,
     /// The different catalogs: runs of one test are mostly offered the same tools.
     catalogs: Vec<CatalogFacts>,
-    /// The dollars of the runs of which they are known.
+    /// The dollars of the runs whose cost is known.
     cost: Usd,
-    /// Runs of which the dollars are unknown.
+    /// Runs whose cost is unknown.
     without_cost: u64,
     /// True if the model of a run is unknown.
     without_model: bool,
-    /// Runs of which the model has a price and the tokens are unknown.
+    /// Runs whose tokens are unknown although the model has a price.
     without_tokens: FirstRuns,
     /// Runs that do not list the offered tools.
     without_catalog: FirstRuns,
@@ -290,7 +290,7 @@ impl EfficiencyAccumulator {
         }
         if !self.catalogs.is_empty() && self.without_catalog.count() > 0 {
             notes.push(format!(
-                "run {} does not tell which tools were offered",
+                "run {} does not list the offered tools",
                 self.without_catalog.indexes()
             ));
         }
@@ -531,7 +531,7 @@ fn absent(
 ) -> Vec<(&'static str, String)> {
     let mut absent = Vec::new();
     let none_correct = || "nothing was selected correctly".to_owned();
-    let no_surface = || "the trace does not tell which tools were offered".to_owned();
+    let no_surface = || "the trace does not list the offered tools".to_owned();
     if report.tool_surface_tokens.is_none() {
         absent.push(("token_efficiency.tool_surface_tokens", no_surface()));
     }

@@ -185,7 +185,7 @@ pub struct EdgesAccumulator {
     /// Delegations that were followed.
     followed: u64,
     runs: u64,
-    /// The first run that broke a rule, and the rule.
+    /// The first run that violated a rule, and the rule.
     first_finding: Option<(u64, String)>,
     findings: RunRows,
     rows: RunRows,
@@ -218,7 +218,7 @@ impl Accumulator for EdgesAccumulator {
 }
 
 impl ToolEdgesReport {
-    /// The rules that the run broke.
+    /// The rules that the run violated.
     fn findings<'a>(
         &'a self,
         policy: &'a ToolEdges,
@@ -247,7 +247,7 @@ impl ToolEdgesReport {
     }
 }
 
-/// A rule that a run broke.
+/// A rule that a run violated.
 #[derive(Serialize)]
 struct Finding {
     kind: &'static str,

@@ -150,7 +150,7 @@ impl Accumulator for FloorAccumulator {
 }
 
 impl ToolSelection {
-    /// Returns true if a run with these tokens is within the cap; nothing if there is a cap and the
+    /// Returns true if a run with these tokens is within the cap; `None` if there is a cap and the
     /// tokens are unknown.
     fn within_budget(&self, tokens: Option<u64>) -> Option<bool> {
         match self.max_total_tokens {

@@ -182,7 +182,7 @@ pub struct ExpectedCall {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Call by call the same.
+    /// The same call at every position.
     #[default]
     #[serde(alias = "exact-sequence", alias = "exact_sequence")]
     Strict,

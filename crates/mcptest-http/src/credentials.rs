@@ -32,8 +32,8 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// A bearer token; `None` if it has characters that a header cannot carry. The number tells the
-    /// credentials of one source apart.
+    /// A bearer token; `None` if it has characters that a header cannot carry. The number
+    /// distinguishes the credentials of one source apart.
     #[must_use]
     pub fn bearer(token: &str, serial: u64) -> Option<Self> {
         let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;

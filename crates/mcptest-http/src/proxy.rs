@@ -4,9 +4,9 @@
 //! are reached directly; lowercase names win, as in curl. Addresses on this machine never use a
 //! proxy unless `MCPTEST_PROXY_LOOPBACK` is set, because test servers run here.
 //!
-//! hyper-util's matcher decides if a host is in `NO_PROXY`. The rest is here because that crate
-//! ignores ports in `NO_PROXY`, `*` for IP addresses, and a proxy variable that it cannot parse:
-//! requests would silently bypass the proxy.
+//! hyper-util's matcher decides whether a host is in `NO_PROXY`. The rest is here because that
+//! crate ignores ports in `NO_PROXY`, `*` for IP addresses, and a proxy variable that it cannot
+//! parse: requests would silently bypass the proxy.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -247,7 +247,7 @@ fn host_of_exception(entry: &str, port: u16) -> Option<String> {
     if entry.contains('/') {
         return Some(entry.replace(['[', ']'], ""));
     }
-    // An IPv6 address has colons of its own, unless it is in brackets.
+    // An IPv6 address contains colons, unless it is in brackets.
     let name = match entry.rsplit_once(':') {
         Some((name, given)) if parse_ip(entry).is_none() => {
             (given.parse() == Ok(port)).then_some(name)?

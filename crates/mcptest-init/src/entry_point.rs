@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The facts about the machine and the project. Paths are relative to the folder in which the
 /// command will run.
-pub struct Surroundings<'a> {
+pub struct ProjectFacts<'a> {
     /// The text of a file.
     pub read: &'a dyn Fn(&Path) -> Option<String>,
     /// Returns true if a program is on PATH.
@@ -45,16 +45,16 @@ pub fn is_entry_point(path: &Path) -> bool {
 ///
 /// # Errors
 /// The file says nothing about a start, or something is not built or installed.
-pub fn start(path: &Path, around: &Surroundings<'_>) -> Result<EntryPoint, CannotStart> {
+pub fn start(path: &Path, facts: &ProjectFacts<'_>) -> Result<EntryPoint, CannotStart> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name {
-        Some("package.json") => return package(path, around),
-        Some("pyproject.toml") => return python_project(path, around),
+        Some("package.json") => return package(path, facts),
+        Some("pyproject.toml") => return python_project(path, facts),
         _ => {}
     }
     let argv = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("py") => python_file(path, around)?,
-        Some("ts" | "mts" | "cts") => typescript(path, around)?,
+        Some("py") => python_file(path, facts)?,
+        Some("ts" | "mts" | "cts") => typescript(path, facts)?,
         _ => vec!["node".to_owned(), shown(path)],
     };
     Ok(EntryPoint { argv })
@@ -62,7 +62,7 @@ pub fn start(path: &Path, around: &Surroundings<'_>) -> Result<EntryPoint, Canno
 
 /// The entry points of a folder that are worth an offer, the most likely first.
 #[must_use]
-pub fn candidates(around: &Surroundings<'_>) -> Vec<PathBuf> {
+pub fn candidates(facts: &ProjectFacts<'_>) -> Vec<PathBuf> {
     let files = [
         "server.py",
         "main.py",
@@ -93,15 +93,15 @@ pub fn candidates(around: &Surroundings<'_>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for file in ["pyproject.toml", "package.json"] {
         let path = PathBuf::from(file);
-        let text = (around.read)(&path);
+        let text = (facts.read)(&path);
         let offers = text.is_some_and(|text| speaks_mcp(&text) || text.contains("mcp"));
-        if offers && start(&path, around).is_ok() {
+        if offers && start(&path, facts).is_ok() {
             found.push(path);
         }
     }
     for file in files {
         let path = PathBuf::from(file);
-        if (around.read)(&path).is_some_and(|text| speaks_mcp(&text)) {
+        if (facts.read)(&path).is_some_and(|text| speaks_mcp(&text)) {
             found.push(path);
         }
     }
@@ -119,32 +119,32 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 
 /// The words before a Python file or module: `uv run`, the interpreter of a virtual environment,
 /// or the one on PATH.
-fn python(path: &Path, around: &Surroundings<'_>, script: Option<&str>) -> Option<Vec<String>> {
-    let exists = |name: &str| (around.read)(&beside(path, name)).is_some();
+fn python(path: &Path, facts: &ProjectFacts<'_>, script: Option<&str>) -> Option<Vec<String>> {
+    let exists = |name: &str| (facts.read)(&beside(path, name)).is_some();
     let has_metadata = script.is_some_and(|text| text.contains("# /// script"));
-    let project = (around.read)(&beside(path, "pyproject.toml"));
+    let project = (facts.read)(&beside(path, "pyproject.toml"));
     let uses_uv = exists("uv.lock")
         || has_metadata
         || project.is_some_and(|text| text.contains("[tool.uv") || text.contains("uv_build"));
-    if uses_uv && (around.has_program)("uv") {
+    if uses_uv && (facts.has_program)("uv") {
         return Some(vec!["uv".to_owned(), "run".to_owned()]);
     }
     for folder in [".venv", "venv"] {
         // The interpreter is binary: its configuration shows that it is there.
         let configuration = beside(path, &format!("{folder}/pyvenv.cfg"));
-        if (around.read)(&configuration).is_some() {
+        if (facts.read)(&configuration).is_some() {
             return Some(vec![shown(&beside(path, &format!("{folder}/bin/python")))]);
         }
     }
     ["python3", "python"]
         .into_iter()
-        .find(|program| (around.has_program)(program))
+        .find(|program| (facts.has_program)(program))
         .map(|program| vec![program.to_owned()])
 }
 
-fn python_file(path: &Path, around: &Surroundings<'_>) -> Result<Vec<String>, CannotStart> {
-    let text = (around.read)(path).unwrap_or_default();
-    let Some(mut argv) = python(path, around, Some(&text)) else {
+fn python_file(path: &Path, facts: &ProjectFacts<'_>) -> Result<Vec<String>, CannotStart> {
+    let text = (facts.read)(path).unwrap_or_default();
+    let Some(mut argv) = python(path, facts, Some(&text)) else {
         return Err(CannotStart(
             "neither python3 nor python is on PATH".to_owned(),
         ));
@@ -162,8 +162,8 @@ fn python_file(path: &Path, around: &Surroundings<'_>) -> Result<Vec<String>, Ca
     Ok(argv)
 }
 
-fn python_project(path: &Path, around: &Surroundings<'_>) -> Result<EntryPoint, CannotStart> {
-    let text = (around.read)(path)
+fn python_project(path: &Path, facts: &ProjectFacts<'_>) -> Result<EntryPoint, CannotStart> {
+    let text = (facts.read)(path)
         .ok_or_else(|| CannotStart(format!("`{}` cannot be read", path.display())))?;
     let Some((script, module)) = project_script(&text) else {
         return Err(CannotStart(format!(
@@ -171,7 +171,7 @@ fn python_project(path: &Path, around: &Surroundings<'_>) -> Result<EntryPoint, 
             path.display()
         )));
     };
-    let argv = python(path, around, None);
+    let argv = python(path, facts, None);
     let argv = match argv {
         Some(words) if words.first().is_some_and(|first| first == "uv") => {
             let folder = path
@@ -188,7 +188,7 @@ fn python_project(path: &Path, around: &Surroundings<'_>) -> Result<EntryPoint, 
             let interpreter = PathBuf::from(&words[0]);
             vec![shown(&beside(&interpreter, &script))]
         }
-        _ if (around.has_program)(&script) => vec![script],
+        _ if (facts.has_program)(&script) => vec![script],
         Some(mut words) => {
             words.extend(["-m".to_owned(), module]);
             words
@@ -225,16 +225,16 @@ fn project_script(text: &str) -> Option<(String, String)> {
     None
 }
 
-fn typescript(path: &Path, around: &Surroundings<'_>) -> Result<Vec<String>, CannotStart> {
+fn typescript(path: &Path, facts: &ProjectFacts<'_>) -> Result<Vec<String>, CannotStart> {
     let folders: Vec<&Path> = path.ancestors().skip(1).collect();
     let find = |name: &str| {
         folders
             .iter()
-            .any(|folder| (around.read)(&folder.join(name)).is_some())
+            .any(|folder| (facts.read)(&folder.join(name)).is_some())
     };
     let package = folders
         .iter()
-        .find_map(|folder| (around.read)(&folder.join("package.json")));
+        .find_map(|folder| (facts.read)(&folder.join("package.json")));
     let uses = |name: &str| {
         package
             .as_ref()
@@ -245,23 +245,23 @@ fn typescript(path: &Path, around: &Surroundings<'_>) -> Result<Vec<String>, Can
         argv.push(shown(path));
         argv
     };
-    if find("deno.json") && (around.has_program)("deno") {
+    if find("deno.json") && (facts.has_program)("deno") {
         return Ok(words(&["deno", "run", "--allow-all"]));
     }
-    if (find("bun.lock") || find("bun.lockb") || find("bunfig.toml")) && (around.has_program)("bun")
+    if (find("bun.lock") || find("bun.lockb") || find("bunfig.toml")) && (facts.has_program)("bun")
     {
         return Ok(words(&["bun", "run"]));
     }
     if uses("tsx") {
         return Ok(words(&["npx", "tsx"]));
     }
-    if (around.node)().is_some_and(|version| version >= NODE_WITH_TYPESCRIPT) {
+    if (facts.node)().is_some_and(|version| version >= NODE_WITH_TYPESCRIPT) {
         return Ok(words(&["node"]));
     }
-    if (around.has_program)("bun") {
+    if (facts.has_program)("bun") {
         return Ok(words(&["bun", "run"]));
     }
-    if (around.has_program)("npx") {
+    if (facts.has_program)("npx") {
         return Ok(words(&["npx", "--yes", "tsx"]));
     }
     Err(CannotStart(
@@ -270,9 +270,9 @@ fn typescript(path: &Path, around: &Surroundings<'_>) -> Result<Vec<String>, Can
 }
 
 /// The program of a package: `bin`, else the script `start`.
-fn package(path: &Path, around: &Surroundings<'_>) -> Result<EntryPoint, CannotStart> {
+fn package(path: &Path, facts: &ProjectFacts<'_>) -> Result<EntryPoint, CannotStart> {
     let fail = |reason: String| CannotStart(format!("`{}`: {reason}", path.display()));
-    let text = (around.read)(path).ok_or_else(|| fail("it cannot be read".to_owned()))?;
+    let text = (facts.read)(path).ok_or_else(|| fail("it cannot be read".to_owned()))?;
     let package: Value = serde_json::from_str(&text)
         .map_err(|error| fail(format!("it is not valid JSON: {error}")))?;
     let bin = match package.get("bin") {
@@ -286,7 +286,7 @@ fn package(path: &Path, around: &Surroundings<'_>) -> Result<EntryPoint, CannotS
     if let Some(file) = bin {
         let file = file.strip_prefix("./").unwrap_or(&file);
         let program = beside(path, file);
-        if (around.read)(&program).is_none() {
+        if (facts.read)(&program).is_none() {
             let build = package.pointer("/scripts/build").is_some();
             let hint = if build {
                 "; build it first: npm run build"
@@ -334,12 +334,12 @@ mod tests {
             .iter()
             .map(|(name, text)| (PathBuf::from(name), (*text).to_owned()))
             .collect();
-        let around = Surroundings {
+        let facts = ProjectFacts {
             read: &|path| files.get(path).cloned(),
             has_program: &|name| programs.contains(&name),
             node: &|| node,
         };
-        start(Path::new(file), &around)
+        start(Path::new(file), &facts)
             .map(|entry| entry.argv.join(" "))
             .map_err(|reason| reason.0)
     }
@@ -547,12 +547,12 @@ mod tests {
         .into_iter()
         .map(|(name, text)| (PathBuf::from(name), text.to_owned()))
         .collect();
-        let around = Surroundings {
+        let facts = ProjectFacts {
             read: &|path| files.get(path).cloned(),
             has_program: &|_| true,
             node: &|| None,
         };
-        let found = candidates(&around);
+        let found = candidates(&facts);
         assert_eq!(
             found,
             ["package.json", "server.py", "dist/index.js"].map(PathBuf::from)

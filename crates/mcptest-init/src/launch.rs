@@ -320,7 +320,7 @@ fn without_defaults(template: &Template) -> Template {
     pieces.collect()
 }
 
-/// Returns true for a value that is no secret: a switch, a level, a port.
+/// Returns true for a value that is not a secret: a switch, a level, a port.
 fn is_setting(name: &str, value: &str) -> bool {
     let is_code = ["pin", "otp", "code"]
         .iter()

@@ -23,7 +23,7 @@ pub fn server_name(text: &str) -> String {
         .rsplit(['/', '\\'])
         .find(|part| !part.trim().is_empty());
     let last = last.unwrap_or_default();
-    // A version is no part of the name: `server@1.2`.
+    // A version is not part of the name: `server@1.2`.
     let last = match last.get(1..).and_then(|rest| rest.find('@')) {
         Some(at) => &last[..=at],
         None => last,

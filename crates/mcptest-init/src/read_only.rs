@@ -1,26 +1,25 @@
 //! Which tools can be called without changing anything.
 //!
-//! An annotation decides: `readOnlyHint`. Without one, the words of the name decide, and every
-//! doubt is decided against a call: a test that is missing is a smaller harm than a mail that was
-//! sent.
+//! An annotation decides: `readOnlyHint`. Without one, the words of the name decide. In doubt, a
+//! tool is not called: a missing test does less harm than a mail that was sent.
 
 use mcptest_catalog::lexical::words;
 use serde_json::Value;
 
 /// The reason why a tool is not called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Doubt {
+pub enum NotReadOnly {
     /// Its annotations say that it changes something.
     Marked,
     /// Its annotations contradict each other.
     Contradiction,
-    /// It runs what it is given: a command, code, SQL.
+    /// It executes its argument: a command, code, SQL.
     Executes,
     /// Nothing shows that it only reads.
     Unmarked,
 }
 
-impl Doubt {
+impl NotReadOnly {
     /// The reason, for a list of tools.
     #[must_use]
     pub fn reason(self) -> &'static str {
@@ -133,7 +132,7 @@ const CHANGES_IN_TEXT: [&str; 24] = [
     "upload",
 ];
 
-/// Arguments that are carried out.
+/// Names of arguments whose value is executed.
 const EXECUTED: [&str; 12] = [
     "sql",
     "statement",
@@ -149,30 +148,30 @@ const EXECUTED: [&str; 12] = [
     "mutation",
 ];
 
-/// Decides if a tool, as listed, only reads.
+/// Decides whether a tool, as listed, only reads.
 ///
 /// # Errors
-/// The reason for doubt.
-pub fn only_reads(tool: &Value) -> Result<(), Doubt> {
+/// The reason why the tool is not called.
+pub fn only_reads(tool: &Value) -> Result<(), NotReadOnly> {
     let hint = |name: &str| {
         let value = tool.get("annotations")?.get(name)?;
         value.as_bool()
     };
     match (hint("readOnlyHint"), hint("destructiveHint")) {
         // The second hint has a meaning only where the first is false.
-        (Some(true), Some(true)) => return Err(Doubt::Contradiction),
+        (Some(true), Some(true)) => return Err(NotReadOnly::Contradiction),
         (Some(true), _) => return Ok(()),
-        (Some(false), _) | (None, Some(true)) => return Err(Doubt::Marked),
+        (Some(false), _) | (None, Some(true)) => return Err(NotReadOnly::Marked),
         (None, _) => {}
     }
     if takes(tool, &EXECUTED) {
-        return Err(Doubt::Executes);
+        return Err(NotReadOnly::Executes);
     }
     let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
     if named_to_read(name, tool) && !described_to_change(tool) {
         Ok(())
     } else {
-        Err(Doubt::Unmarked)
+        Err(NotReadOnly::Unmarked)
     }
 }
 
@@ -226,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    fn named(name: &str) -> Result<(), Doubt> {
+    fn named(name: &str) -> Result<(), NotReadOnly> {
         only_reads(&json!({ "name": name }))
     }
 
@@ -239,13 +238,19 @@ mod tests {
             only_reads(&json!({"name": "delete_x", "annotations": {"readOnlyHint": true}})),
             Ok(())
         );
-        assert_eq!(tool(json!({"readOnlyHint": false})), Err(Doubt::Marked));
-        assert_eq!(tool(json!({"destructiveHint": true})), Err(Doubt::Marked));
+        assert_eq!(
+            tool(json!({"readOnlyHint": false})),
+            Err(NotReadOnly::Marked)
+        );
+        assert_eq!(
+            tool(json!({"destructiveHint": true})),
+            Err(NotReadOnly::Marked)
+        );
         assert_eq!(
             tool(json!({"readOnlyHint": true, "destructiveHint": true})),
-            Err(Doubt::Contradiction)
+            Err(NotReadOnly::Contradiction)
         );
-        // A hint that is no boolean says nothing.
+        // A hint that is not a boolean is ignored.
         assert_eq!(tool(json!({"readOnlyHint": "true"})), Ok(()));
         assert_eq!(tool(json!({"destructiveHint": false})), Ok(()));
     }
@@ -297,15 +302,15 @@ mod tests {
             "get_lock",
             "log_get",
         ] {
-            assert_eq!(named(name), Err(Doubt::Unmarked), "{name}");
+            assert_eq!(named(name), Err(NotReadOnly::Unmarked), "{name}");
         }
         let described =
             json!({"name": "get_token", "description": "Creates a token and returns it."});
-        assert_eq!(only_reads(&described), Err(Doubt::Unmarked));
+        assert_eq!(only_reads(&described), Err(NotReadOnly::Unmarked));
         let later = json!({"name": "get_token", "description": "Get the token. It updates daily."});
         assert_eq!(only_reads(&later), Ok(()));
         let sql = json!({"name": "query", "inputSchema": {"properties": {"sql": {}}}});
-        assert_eq!(only_reads(&sql), Err(Doubt::Executes));
+        assert_eq!(only_reads(&sql), Err(NotReadOnly::Executes));
     }
 
     #[test]
@@ -316,7 +321,7 @@ mod tests {
             )
         };
         assert_eq!(add("integer"), Ok(()));
-        assert_eq!(add("string"), Err(Doubt::Unmarked));
-        assert_eq!(named("add"), Err(Doubt::Unmarked));
+        assert_eq!(add("string"), Err(NotReadOnly::Unmarked));
+        assert_eq!(named("add"), Err(NotReadOnly::Unmarked));
     }
 }

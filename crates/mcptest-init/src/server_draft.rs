@@ -4,7 +4,7 @@ use mcptest_json::text::{one_line, shorten};
 use serde_json::{Map, Value};
 
 use crate::launch::Launch;
-use crate::read_only::{Doubt, only_reads};
+use crate::read_only::{NotReadOnly, only_reads};
 use crate::synthesis;
 
 /// The number of tools that are called, at most.
@@ -75,9 +75,9 @@ pub enum Outcome {
         args: Map<String, Value>,
         /// The result as sent.
         result: Value,
-        /// The reason why it is no snapshot; none if it can be one.
+        /// The reason why it cannot be a snapshot; `None` if it can.
         no_snapshot: Option<&'static str>,
-        /// True if the answer tells about this machine, so it is not written to any file.
+        /// True if the answer describes this machine, so it is not written to any file.
         private: bool,
     },
     /// It answered with an error, or not at all.
@@ -90,7 +90,7 @@ pub enum Outcome {
         answered: bool,
     },
     /// It may change something.
-    NotCalled(Doubt),
+    NotCalled(NotReadOnly),
     /// No arguments could be made up.
     NoArguments(String),
     /// Others came first.
@@ -239,7 +239,10 @@ mod tests {
             draft.tools[0].args().map(|args| json!(args)),
             Some(json!({"city": "Paris"}))
         );
-        assert_eq!(draft.tools[1].outcome, Outcome::NotCalled(Doubt::Unmarked));
+        assert_eq!(
+            draft.tools[1].outcome,
+            Outcome::NotCalled(NotReadOnly::Unmarked)
+        );
         assert!(matches!(draft.tools[2].outcome, Outcome::NoArguments(_)));
         assert_eq!(
             draft.refusable().map(|tool| tool.name.as_str()),

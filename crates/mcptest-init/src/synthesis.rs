@@ -27,14 +27,14 @@ const MAX_TRIES: usize = 256;
 
 /// The reason why no value was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GaveUp {
+pub enum SynthesisError {
     /// The schema is not a valid schema.
     Unusable(String),
     /// No value that was tried is valid; the reason of the last one.
     NoValue(String),
 }
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for SynthesisError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unusable(reason) => write!(f, "its schema cannot be used: {reason}"),
@@ -56,12 +56,12 @@ enum Hints {
 ///
 /// # Errors
 /// The schema cannot be used, or no value was found.
-pub fn object(schema: Option<&Value>) -> Result<Map<String, Value>, GaveUp> {
+pub fn object(schema: Option<&Value>) -> Result<Map<String, Value>, SynthesisError> {
     let Some(schema) = schema else {
         return Ok(Map::new());
     };
     let validator = jsonschema::validator_for(schema)
-        .map_err(|error| GaveUp::Unusable(short(&error.masked().to_string())))?;
+        .map_err(|error| SynthesisError::Unusable(short(&error.masked().to_string())))?;
     let mut reason = String::from("its references and alternatives could not be resolved");
     for hints in [Hints::All, Hints::None] {
         let mut maker = Maker {
@@ -92,7 +92,7 @@ pub fn object(schema: Option<&Value>) -> Result<Map<String, Value>, GaveUp> {
             }
         }
     }
-    Err(GaveUp::NoValue(reason))
+    Err(SynthesisError::NoValue(reason))
 }
 
 fn short(text: &str) -> String {
@@ -286,7 +286,7 @@ impl Maker<'_> {
             }
         }
         if whole || value.fract() == 0.0 {
-            // Beyond this range a float is no exact whole number.
+            // Beyond this range a float does not represent every whole number.
             if value.abs() < 9e15 {
                 #[expect(clippy::cast_possible_truncation, reason = "whole, and in range")]
                 return Some((value as i64).into());

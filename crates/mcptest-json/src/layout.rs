@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use crate::scan::plain_end;
 
-/// Text is handed on in pieces of at least this size.
+/// Text is written in pieces of at least this size, in bytes.
 const PIECE: usize = 32 << 10;
 
-/// Writes JSON with line breaks and indentation, whatever white space the written text has.
+/// Writes JSON with line breaks and indentation, regardless of the white space in its input.
 ///
 /// The text may come in pieces. Strings and numbers are not changed, and the text is not checked.
 ///
@@ -51,16 +51,16 @@ impl<W: Write> PrettyWriter<W> {
         }
     }
 
-    /// Hands on everything that was written.
+    /// Writes the buffered text and returns the output.
     ///
     /// # Errors
     /// The output cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
-        self.hand_on()?;
+        self.write_out()?;
         Ok(self.out)
     }
 
-    fn hand_on(&mut self) -> io::Result<()> {
+    fn write_out(&mut self) -> io::Result<()> {
         self.out.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
@@ -86,7 +86,7 @@ impl<W: Write> PrettyWriter<W> {
         }
     }
 
-    /// Lays out a part of the text from `at`, outside of strings. Returns its end.
+    /// Writes the byte at `at`, outside of strings. Returns the next position.
     fn outside(&mut self, text: &[u8], at: usize) -> usize {
         let byte = text[at];
         match byte {
@@ -128,7 +128,7 @@ impl<W: Write> Write for PrettyWriter<W> {
         let mut at = 0;
         while at < text.len() {
             if self.buffer.len() >= PIECE {
-                self.hand_on()?;
+                self.write_out()?;
             }
             match self.state {
                 State::Outside => at = self.outside(text, at),
@@ -156,9 +156,9 @@ impl<W: Write> Write for PrettyWriter<W> {
         Ok(text.len())
     }
 
-    /// Hands on everything that was written, without ending the document.
+    /// Writes the buffered text, without ending the document.
     fn flush(&mut self) -> io::Result<()> {
-        self.hand_on()?;
+        self.write_out()?;
         self.out.flush()
     }
 }

@@ -27,7 +27,7 @@ pub fn plain_end(text: &[u8], start: usize) -> usize {
 }
 
 /// The bytes among the next [`WINDOW`] that are not characters of a JSON string: one bit each, the
-/// lowest for the first byte. Nothing if fewer bytes are left.
+/// lowest for the first byte. `None` if fewer bytes are left.
 ///
 /// ```
 /// use mcptest_json::scan::special_bytes;

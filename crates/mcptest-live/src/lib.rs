@@ -2,8 +2,8 @@
 //!
 //! The page is that of the `html` reporter. It gets the state of the report from this server, which
 //! follows the log of the run; nothing of the run itself is needed, so another process may be
-//! writing the log. When the run has ended, the page fetches the whole report once, and does not
-//! need the server any more.
+//! writing the log. When the run has ended, the page fetches the whole report once, and no longer
+//! needs the server.
 //!
 //! Only programs of this machine that know the address can read the report: the server listens on
 //! 127.0.0.1, the address has a random token, requests for another host or from another origin are
@@ -65,7 +65,7 @@ impl LiveServer {
         let state = Arc::new(State::new(source, style, port, token));
         let stop = CancellationToken::new();
         let (shared, stopped) = (Arc::clone(&state), stop.clone());
-        // A thread of its own: the work of a run never waits for a page.
+        // A separate thread: the work of a run never waits for a page.
         let thread = std::thread::Builder::new()
             .name("live page".to_owned())
             .spawn(move || server::run(listener, &shared, &stopped))?;

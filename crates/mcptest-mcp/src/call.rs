@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Options;
 use crate::child::{Child, ChildError, Finished};
 use crate::progress::{Fold, Progress};
-use crate::room;
+use crate::result_size;
 use crate::root::Root;
 
 /// The longest time of a child that only reads.
@@ -85,7 +85,7 @@ impl Call<'_> {
 
     /// The error of a child that gave no result, in its own words.
     pub(crate) fn failure(&self, finished: &Finished) -> ToolError {
-        let (text, is_cut) = room::beginning(finished.stderr.trim(), MAX_MESSAGE);
+        let (text, is_cut) = result_size::beginning(finished.stderr.trim(), MAX_MESSAGE);
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         ToolError(match (text.is_empty(), finished.code) {
             (false, _) if is_cut => format!("{text}\n(cut; there is more)"),

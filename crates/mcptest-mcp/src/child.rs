@@ -21,14 +21,14 @@ const STREAM_GRACE: Duration = Duration::from_secs(2);
 const LOG_VARIABLE: &str = "MCPTEST_LOG";
 
 /// A receiver of lines.
-pub(crate) type HandOn<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
+pub(crate) type LineHandler<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 
 /// A child that has exited.
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Its standard output; empty if its lines were handed on.
+    /// Its standard output; empty if its lines were passed to a handler.
     pub stdout: String,
     /// The beginning of its standard error.
     pub stderr: String,
@@ -53,7 +53,7 @@ pub(crate) struct Child<'a> {
     pub args: Vec<String>,
     /// Its working directory.
     pub cwd: &'a Path,
-    /// A folder of its own. Every process that refers to it is ended with the call.
+    /// Its own folder. Every process that refers to it is ended with the call.
     pub scratch: &'a Path,
     pub timeout: Duration,
 }
@@ -63,7 +63,7 @@ impl Child<'_> {
     pub(crate) async fn run(
         self,
         cancelled: &CancellationToken,
-        line: Option<HandOn<'_>>,
+        line: Option<LineHandler<'_>>,
     ) -> Result<Finished, ChildError> {
         let mut argv = vec![self.program.to_string_lossy().into_owned()];
         argv.extend(self.args);
@@ -143,13 +143,16 @@ async fn all(mut stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, ChildError> 
 async fn beginning(mut stream: impl AsyncRead + Unpin, kept: &mut Vec<u8>) {
     let mut buffer = vec![0; 8 << 10];
     while let Ok(length @ 1..) = stream.read(&mut buffer).await {
-        let room = MAX_ERRORS.saturating_sub(kept.len()).min(length);
-        kept.extend_from_slice(&buffer[..room]);
+        let remaining = MAX_ERRORS.saturating_sub(kept.len()).min(length);
+        kept.extend_from_slice(&buffer[..remaining]);
     }
 }
 
-/// Hands on every line that is not too long.
-async fn lines(mut stream: impl AsyncRead + Unpin, hand_on: HandOn<'_>) -> Result<(), ChildError> {
+/// Passes every line that is not too long to the handler.
+async fn lines(
+    mut stream: impl AsyncRead + Unpin,
+    handle_line: LineHandler<'_>,
+) -> Result<(), ChildError> {
     let mut line = Vec::new();
     let mut skipping = false;
     let mut buffer = vec![0; 64 << 10];
@@ -158,7 +161,7 @@ async fn lines(mut stream: impl AsyncRead + Unpin, hand_on: HandOn<'_>) -> Resul
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             line.extend_from_slice(&rest[..end]);
             if !skipping {
-                hand_on(&line);
+                handle_line(&line);
             }
             line.clear();
             skipping = false;

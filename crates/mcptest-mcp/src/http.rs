@@ -28,7 +28,7 @@ pub const HTTP_PATH: &str = "/mcp";
 /// The time that a client has to send the head of a request.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The pause after a connection could not be accepted, such as for want of file descriptors.
+/// The pause after a connection could not be accepted, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The names of this machine.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{Call, ToolError};
 use crate::child::Finished;
-use crate::room::{self, Room};
+use crate::result_size::{self, RemainingSize};
 
 /// The largest JSON report that is read, in bytes.
 const MAX_REPORT: u64 = 256 << 20;
@@ -123,14 +123,14 @@ impl Call<'_> {
                 .into_iter()
                 .flatten()
                 .filter(|test| detail == Detail::All || test["verdict"].as_str() != Some("pass"));
-            let mut room = Room::beside(&judged);
-            judged.tests = room.fit(tests.map(|test| JudgedTest::of(test, detail)));
-            judged.omitted = room.omitted;
-            if room.omitted > 0 {
+            let mut remaining = RemainingSize::beside(&judged);
+            judged.tests = remaining.fit(tests.map(|test| JudgedTest::of(test, detail)));
+            judged.omitted = remaining.omitted;
+            if remaining.omitted > 0 {
                 judged.notice = Some(format!(
                     "{} more tests did not fit; select tests by name, or read the JSON report of \
                      the command line",
-                    room.omitted
+                    remaining.omitted
                 ));
             }
         }
@@ -141,7 +141,7 @@ impl Call<'_> {
 impl Judged {
     /// A result that is only a summary.
     pub(crate) fn text(summary: &str) -> Self {
-        let (summary, is_cut) = room::text(summary);
+        let (summary, is_cut) = result_size::text(summary);
         Self {
             verdict: None,
             exit_code: None,
@@ -190,7 +190,7 @@ impl JudgedTest {
         problems.truncate(MAX_PROBLEMS);
         let mut problems: Vec<String> = problems
             .iter()
-            .map(|problem| room::short(&one_line(problem)))
+            .map(|problem| result_size::short(&one_line(problem)))
             .collect();
         if more > 0 {
             problems.push(format!("and {more} more"));
@@ -207,7 +207,7 @@ impl JudgedTest {
         }
         let label = test["label"].as_str().unwrap_or_else(|| text("name"));
         Self {
-            name: room::short(&one_line(label)),
+            name: result_size::short(&one_line(label)),
             verdict: text("verdict").to_owned(),
             // A summary has totals in place of runs.
             runs: test["run_totals"]["runs"]

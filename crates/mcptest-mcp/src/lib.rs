@@ -17,7 +17,7 @@
 //! | `child.rs` | the child process: bounded output, cancellation |
 //! | `progress.rs` | events of a run as progress notifications |
 //! | `judged.rs` | the result of `run`, `score` and `report` |
-//! | `room.rs` | the bounds of results |
+//! | `result_size.rs` | the bounds of results |
 //! | `root.rs` | the folder that paths are confined to |
 
 mod call;
@@ -25,7 +25,7 @@ mod child;
 mod http;
 mod judged;
 mod progress;
-mod room;
+mod result_size;
 mod root;
 mod server;
 mod stdio;

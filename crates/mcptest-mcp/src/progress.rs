@@ -9,7 +9,7 @@ use rmcp::{Peer, RoleServer};
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
-use crate::room;
+use crate::result_size;
 
 /// The shortest time between two notifications, except for the first and the last.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ pub(crate) struct Fold {
 impl Fold {
     /// Adds a line of the log. Returns the new state, if runs were planned or finished.
     pub(crate) fn line(&mut self, line: &[u8]) -> Option<Step> {
-        // Events of later versions, and lines that are no events, tell nothing.
+        // Events of later versions, and lines that are not events, are ignored.
         let event: Event<IgnoredAny> = serde_json::from_slice(line).ok()?;
         let message = match event {
             Event::Begun(begun) => {
@@ -63,7 +63,7 @@ impl Fold {
         Some(Step {
             done: self.done,
             total: total.max(self.done),
-            message: room::short(&one_line(&message)),
+            message: result_size::short(&one_line(&message)),
         })
     }
 

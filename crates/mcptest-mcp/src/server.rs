@@ -177,7 +177,7 @@ impl ServerHandler for Server {
         Err(unknown_method("completion/complete"))
     }
 
-    /// The SDK hands on requests that it cannot read, also those of methods that it knows.
+    /// The SDK forwards requests that it cannot read, also those of methods that it knows.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

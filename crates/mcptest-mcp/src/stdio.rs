@@ -11,15 +11,15 @@ use crate::server::Server;
 pub enum SessionEnd {
     /// The client closed its end.
     Client,
-    /// We were asked to end.
+    /// The caller requested the end.
     Stopped,
 }
 
-/// Serves one client over standard input and output, until it leaves or `stop` is done. All
-/// children are ended then.
+/// Serves one client over standard input and output, until it disconnects or `stop` completes.
+/// All children are ended then.
 ///
 /// # Errors
-/// A message: the root folder does not exist, or the session broke.
+/// A message: the root folder does not exist, or the session failed.
 pub async fn serve_stdio(
     options: Options,
     stop: impl Future<Output = ()>,
@@ -41,7 +41,7 @@ pub async fn serve_stdio(
     let mut waiting = std::pin::pin!(session.waiting());
     let end = tokio::select! {
         ended = &mut waiting => {
-            ended.map_err(|error| format!("the session broke: {error}"))?;
+            ended.map_err(|error| format!("the session failed: {error}"))?;
             SessionEnd::Client
         }
         () = &mut stop => {

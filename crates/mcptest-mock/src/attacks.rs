@@ -32,7 +32,7 @@ impl Attacks {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer to a call that is not carried out.
+    /// The answer to a call that is not executed.
     pub(crate) fn answer(&self, params: &Map<String, Value>) -> Option<Outcome<'static>> {
         let tool = params.get("name")?.as_str()?;
         let answer = self

@@ -10,7 +10,7 @@ use crate::database::{Database, SessionState};
 use crate::deferred::CallContext;
 use crate::fault::FaultState;
 use crate::manifest::LogLevel;
-use crate::world::{Listeners, World};
+use crate::server_changes::{Listeners, ServerChanges};
 
 /// The sender of a request, as far as the answer depends on it.
 pub(crate) struct Caller<'a> {
@@ -26,7 +26,7 @@ pub(crate) struct Caller<'a> {
     /// The image of the database, and the session's copy.
     pub(crate) database: Option<(&'a Database, &'a SessionState)>,
     /// The changes that its requests see.
-    pub(crate) world: &'a World,
+    pub(crate) changes: &'a ServerChanges,
     /// The resources that its session has subscribed to.
     pub(crate) subscribed: &'a BTreeSet<String>,
     /// The open streams of the server.
@@ -38,7 +38,7 @@ impl Caller<'_> {
     pub(crate) fn context(&self) -> CallContext {
         CallContext {
             log_level: self.log_level,
-            world: self.world.clone(),
+            changes: self.changes.clone(),
             subscribed: self.subscribed.clone(),
             database: self.database.map(|(_, state)| state.clone()),
         }

@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 
 use crate::caller::Caller;
 use crate::deferred::{Route, Schedule};
-use crate::world::{Change, Told, json_of};
+use crate::server_changes::{Change, ChangeNotice, json_of};
 
-/// Applies a change, and tells the clients of it.
+/// Applies a change, and notifies the clients of it.
 pub(crate) fn apply(change: &Change, caller: &Caller<'_>, schedule: &mut Schedule) {
     let told = match change {
         Change::Updated(uri) => {
-            caller.world.update(uri);
-            Told::Updated(uri)
+            caller.changes.update(uri);
+            ChangeNotice::Updated(uri)
         }
-        Change::List(list) => Told::List(*list),
+        Change::List(list) => ChangeNotice::List(*list),
         Change::Reveal(list, name) => {
-            if !caller.world.reveal(*list, name) {
+            if !caller.changes.reveal(*list, name) {
                 return;
             }
-            Told::List(*list)
+            ChangeNotice::List(*list)
         }
     };
     if caller.revision.is_stateless() {
@@ -35,21 +35,21 @@ pub(crate) fn apply(change: &Change, caller: &Caller<'_>, schedule: &mut Schedul
         return;
     }
     let is_told = match &told {
-        Told::Updated(uri) => caller.subscribed.contains(*uri),
-        Told::List(_) => true,
+        ChangeNotice::Updated(uri) => caller.subscribed.contains(*uri),
+        ChangeNotice::List(_) => true,
     };
     if is_told {
         schedule.send_to(notification(&told, None), Route::Session);
     }
 }
 
-fn notification(told: &Told<'_>, stream: Option<&Value>) -> Vec<u8> {
+fn notification(told: &ChangeNotice<'_>, stream: Option<&Value>) -> Vec<u8> {
     let (method, mut params) = match told {
-        Told::Updated(uri) => (
+        ChangeNotice::Updated(uri) => (
             "notifications/resources/updated".to_owned(),
             json!({ "uri": uri }),
         ),
-        Told::List(list) => (
+        ChangeNotice::List(list) => (
             format!("notifications/{}/list_changed", list.as_str()),
             json!({}),
         ),

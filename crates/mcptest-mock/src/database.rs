@@ -34,7 +34,7 @@ pub(crate) struct SqlTool {
 }
 
 impl SqlTool {
-    /// Carries out a call: all statements, or none of them.
+    /// Executes a call: all statements, or none of them.
     pub(crate) fn call(&self, state: &SessionState, image: &Database, arguments: &Value) -> Value {
         let result = state.with(image, |database| database.call(&self.statements, arguments));
         let failure = match result {

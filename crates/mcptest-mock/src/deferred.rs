@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::database::SessionState;
 use crate::manifest::LogLevel;
-use crate::world::World;
+use crate::server_changes::ServerChanges;
 
 /// The answer to a request in parts: notifications first, the reply last.
 #[derive(Debug, Clone)]
@@ -104,7 +104,7 @@ pub(crate) enum Work {
 #[derive(Debug, Clone)]
 pub(crate) struct CallContext {
     pub(crate) log_level: Option<LogLevel>,
-    pub(crate) world: World,
+    pub(crate) changes: ServerChanges,
     pub(crate) subscribed: BTreeSet<String>,
     pub(crate) database: Option<SessionState>,
 }

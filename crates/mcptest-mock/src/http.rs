@@ -37,8 +37,8 @@ use crate::jsonrpc::{
 };
 use crate::log;
 use crate::server::MockServer;
+use crate::server_changes::ServerChanges;
 use crate::sessions::Sessions;
-use crate::world::World;
 
 /// The path that is served.
 pub const HTTP_PATH: &str = "/mcp";
@@ -49,7 +49,7 @@ const MAX_BODY_BYTES: usize = 16 << 20;
 /// The time that a client has to send the head of a request, and then its body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The pause after a connection could not be accepted, such as for want of file descriptors.
+/// The pause after a connection could not be accepted, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The messages that wait on a stream of notifications.
@@ -60,7 +60,7 @@ const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
 /// Serves the mock on a listener. Every connection is a task of the current runtime.
 ///
-/// A connection that cannot be accepted is no reason to end: the process may have no free file
+/// A connection that cannot be accepted does not end the server: the process may have no free file
 /// descriptor at the moment, and others are served meanwhile.
 ///
 /// # Errors
@@ -70,7 +70,7 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
         server,
         sessions: Mutex::default(),
         stateless: SessionState::default(),
-        world: World::default(),
+        changes: ServerChanges::default(),
         streams: Mutex::default(),
     });
     loop {
@@ -128,7 +128,7 @@ struct State {
     sessions: Mutex<Sessions<Connection>>,
     /// The database and the changes of all requests without a session.
     stateless: SessionState,
-    world: World,
+    changes: ServerChanges,
     /// The open streams of notifications.
     streams: Mutex<HashMap<u64, mpsc::Sender<Bytes>>>,
 }
@@ -276,7 +276,7 @@ impl State {
         let connection = Arc::<Connection>::default();
         {
             let mut session = lock(&connection.session);
-            session.world = self.world.clone();
+            session.changes = self.changes.clone();
             if self.server.has_database() {
                 session.database = Some(self.stateless.clone());
             }

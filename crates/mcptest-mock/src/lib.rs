@@ -24,7 +24,7 @@
 //! | `record.rs` | the messages of clients as JSON Lines |
 //! | `preset.rs` | the bundled catalogs |
 //! | `ask.rs` | requests to the client before an answer |
-//! | `world.rs`, `changes.rs` | changes of resources and lists, and notifications of them |
+//! | `server_changes.rs`, `changes.rs` | changes of resources and lists, and notifications of them |
 //! | `tasks.rs` | calls whose result is fetched later |
 //! | `http/`, `headers.rs` | the streamable HTTP transport, and the checks of its headers |
 //! | `stdio.rs`, `timer.rs` | the stdio transport, and its late answers |
@@ -53,6 +53,7 @@ mod preset;
 mod record;
 mod resources;
 mod server;
+mod server_changes;
 mod session;
 mod sessions;
 mod stdio;
@@ -60,7 +61,6 @@ mod tasks;
 mod template;
 mod timer;
 mod validate;
-mod world;
 
 pub use compile::{Manifest, ManifestProblem};
 pub use database::{DatabaseSpec, ExpectRowsSpec, RowsBound, SqlSpec};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::jsonrpc::{RpcError, write_json};
 use crate::manifest::ChangedList;
-use crate::world::World;
+use crate::server_changes::ServerChanges;
 
 /// Items that can be listed and requested by name.
 #[derive(Debug)]
@@ -124,12 +124,12 @@ impl<T> Listed<T> {
     pub(crate) fn page<'a>(
         &'a self,
         params: &Map<String, Value>,
-        world: &World,
+        changes: &ServerChanges,
     ) -> Result<Outcome<'a>, RpcError> {
         if let Some(changing) = &self.changing {
             let is_shown = |hidden: &Option<String>| {
                 let hidden = hidden.as_deref();
-                hidden.is_none_or(|name| world.has_revealed(changing.list, name))
+                hidden.is_none_or(|name| changes.has_revealed(changing.list, name))
             };
             let shown: Vec<&Value> = changing
                 .entries

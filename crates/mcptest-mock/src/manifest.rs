@@ -93,7 +93,7 @@ pub struct ToolSpec {
     /// turn, one per call, and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
-    /// The statements that a call carries out on the server's `database`, in place of an answer.
+    /// The statements that a call executes on the server's `database`, in place of an answer.
     /// The result has their rows. A call that fails changes nothing.
     pub sql: Option<SqlSpec>,
     /// With `sql`: the number of rows that a statement must return or change. Otherwise the call
@@ -107,7 +107,7 @@ pub struct ToolSpec {
     pub ask: Vec<BTreeMap<String, AskSpec>>,
     /// The support for tasks: the tool can, or must, be called as a task. By default it cannot.
     pub task: Option<TaskSpec>,
-    /// True if the tool is not listed until an answer reveals it. It can be called all the same.
+    /// True if the tool is not listed until an answer reveals it. It can be called before that.
     #[serde(default)]
     pub hidden: bool,
     /// The fault of this tool, written like the server's `fault`.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::compile::{Prompt, Resource, ResourceTemplate};
 use crate::jsonrpc::{RpcError, clip, string_param, write_json};
 use crate::listed::{Listed, Outcome, members};
-use crate::world::World;
+use crate::server_changes::ServerChanges;
 
 /// The largest number of values of a completion.
 const MAX_COMPLETIONS: usize = 100;
@@ -36,11 +36,11 @@ impl ServedResource {
     }
 
     /// The members of the result after the updates so far. The last content stays.
-    pub(crate) fn contents(&self, world: &World, uri: &str) -> &[u8] {
+    pub(crate) fn contents(&self, changes: &ServerChanges, uri: &str) -> &[u8] {
         let last = self.contents.len().saturating_sub(1);
         let current = match last {
             0 => 0,
-            last => world.updates_of(uri).min(last),
+            last => changes.updates_of(uri).min(last),
         };
         self.contents.get(current).map_or(&[], Vec::as_slice)
     }

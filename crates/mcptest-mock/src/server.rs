@@ -24,9 +24,9 @@ use crate::log::{self, Answered};
 use crate::manifest::ChangedList;
 use crate::record::{self, Recorder};
 use crate::resources::ServedResource;
+use crate::server_changes::{Change, Listeners};
 use crate::session::Session;
 use crate::tasks::TaskStore;
-use crate::world::{Change, Listeners};
 
 /// The largest number of messages in a batch.
 const MAX_BATCH: usize = 1000;
@@ -160,7 +160,8 @@ impl MockServer {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
             input_required_head: head(&json!({"resultType": "input_required", "_meta": meta})),
             task_head: head(&json!({"resultType": "task", "_meta": meta})),
-            // Stale at once, so that a client under test requests it as often as from any server.
+            // Stale immediately, so that a client under test requests it as often as from any
+            // server.
             cacheable_head: head(&json!({
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta,
             })),
@@ -228,7 +229,7 @@ impl MockServer {
         self.database.is_some()
     }
 
-    /// The arguments of a tool that headers repeat over HTTP.
+    /// The arguments of a tool that are repeated in HTTP headers.
     pub(crate) fn parameter_headers(&self, tool: &str) -> Vec<ParamHeader> {
         let tool = self
             .tools
@@ -252,7 +253,7 @@ impl MockServer {
         self
     }
 
-    /// The error because of which the record of messages is not complete.
+    /// The error that made the record of messages incomplete.
     #[must_use]
     pub fn record_failure(&self) -> Option<io::Error> {
         let recorder = self.recorder.as_ref()?;
@@ -277,18 +278,6 @@ impl MockServer {
     #[must_use]
     pub fn tool_count(&self) -> usize {
         self.tools.as_ref().map_or(0, |tools| tools.length)
-    }
-
-    /// The number of listed resources.
-    #[must_use]
-    pub fn resource_count(&self) -> usize {
-        self.resources.as_ref().map_or(0, |listed| listed.length)
-    }
-
-    /// The number of listed prompts.
-    #[must_use]
-    pub fn prompt_count(&self) -> usize {
-        self.prompts.as_ref().map_or(0, |listed| listed.length)
     }
 
     /// Answers one line of the stdio transport: appends the reply with its line end, if there is

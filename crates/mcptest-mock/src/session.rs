@@ -9,7 +9,7 @@ use crate::database::SessionState;
 use crate::deferred::TransportEvent;
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};
 use crate::manifest::LogLevel;
-use crate::world::World;
+use crate::server_changes::ServerChanges;
 
 /// The server's state of one connection.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub struct Session {
     /// The database, once a call has used it.
     pub(crate) database: Option<SessionState>,
     /// The changes that its requests see.
-    pub(crate) world: World,
+    pub(crate) changes: ServerChanges,
     /// The resources that it has subscribed to.
     pub(crate) subscribed: BTreeSet<String>,
 }

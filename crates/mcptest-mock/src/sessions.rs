@@ -35,7 +35,7 @@ struct Entry<T> {
 
 /// The table is full, and no session in it is idle.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NoRoom;
+pub(crate) struct SessionTableFull;
 
 impl<T> Default for Sessions<T> {
     fn default() -> Self {
@@ -55,10 +55,10 @@ impl<T> Sessions<T> {
         &mut self,
         session: Arc<T>,
         now: Instant,
-    ) -> Result<(String, Vec<Arc<T>>), NoRoom> {
+    ) -> Result<(String, Vec<Arc<T>>), SessionTableFull> {
         let mut left = self.expire(now);
         if self.by_id.len() >= self.max {
-            left.push(self.evict(now).ok_or(NoRoom)?);
+            left.push(self.evict(now).ok_or(SessionTableFull)?);
         }
         let id = format!("mock-session-{}", self.next_id);
         self.next_id += 1;
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    fn insert(sessions: &mut Sessions<u32>, now: Instant) -> Result<String, NoRoom> {
+    fn insert(sessions: &mut Sessions<u32>, now: Instant) -> Result<String, SessionTableFull> {
         sessions.insert(Arc::new(0), now).map(|(id, _)| id)
     }
 
@@ -194,7 +194,7 @@ mod tests {
                 sessions.get(&id, now).unwrap()
             })
             .collect();
-        assert_eq!(insert(&mut sessions, now), Err(NoRoom));
+        assert_eq!(insert(&mut sessions, now), Err(SessionTableFull));
         drop(held);
         assert!(insert(&mut sessions, now).is_ok());
     }

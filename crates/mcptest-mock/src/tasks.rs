@@ -394,13 +394,13 @@ impl Task {
     /// Ends it with the answer of its tool.
     fn finish(&mut self, tool: &CallableTool, caller: &Caller<'_>) {
         let nothing = Map::new();
-        // Messages before the answer have no place in a task; changes happen all the same.
+        // Messages before the answer have no place in a task; changes happen nevertheless.
         let mut schedule = Schedule::default();
         let answers = Value::Object(self.answers.clone());
         let database = caller.database.map(|(image, _)| image);
         let caller = Caller {
             database: database.zip(self.context.database.as_ref()),
-            world: &self.context.world,
+            changes: &self.context.changes,
             ..*caller
         };
         let outcome = respond(

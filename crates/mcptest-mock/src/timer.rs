@@ -91,7 +91,7 @@ impl Jobs {
                 self.free.push(index);
             }
         }
-        // Cancelled jobs are not due any more.
+        // Cancelled jobs are no longer due.
         let jobs = &self.jobs;
         self.due
             .retain(|Reverse((_, job))| jobs.get(*job).is_some_and(Option::is_some));

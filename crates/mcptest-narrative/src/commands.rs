@@ -47,7 +47,7 @@ fn reads(value: &Value, found: &mut bool) -> bool {
 
 /// The verbs of what a statement or a command does: `delete` of `DELETE FROM …` and of `rm a`.
 ///
-/// Nothing if one of its parts is not known, or if it is a program: that can do anything.
+/// `None` if one of its parts is not known, or if it is a program: that can do anything.
 pub(crate) fn deeds(args: &Value) -> Option<Vec<&'static str>> {
     let mut found = Vec::new();
     (collect_deeds(args, &mut found) && !found.is_empty()).then_some(found)

@@ -178,7 +178,7 @@ fn compare(
         divergence
             .arg_mismatch
             .extend(answer.mismatches(sentences, trace, &candidates, &evidence));
-        // A state that was observed is no claim at all.
+        // A state that was observed is not a claim.
         let Some((place, claim)) = answer.shown() else {
             continue;
         };

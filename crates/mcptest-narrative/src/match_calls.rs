@@ -29,7 +29,7 @@ pub(crate) enum Fit {
 
 impl CallWords {
     /// Returns the fit if the call can be the claimed action. `results` are the call's own result
-    /// and the other results about the things that the call was given; `touch` shows if the
+    /// and the other results about the things that the call was given; `touch` shows whether the
     /// call has the values that the claim names.
     pub(crate) fn fits(
         &self,

@@ -219,7 +219,7 @@ const MAX_LEAVES: usize = 200;
 /// A longer number is an identifier.
 const MAX_AMOUNT: usize = 8;
 
-/// Returns true if a value has a type of its own, so that another value of that type contradicts
+/// Returns true if a value has its own type, so that another value of that type contradicts
 /// it.
 fn is_typed(value: &Stated) -> bool {
     match value.kind {

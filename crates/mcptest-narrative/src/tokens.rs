@@ -74,7 +74,7 @@ const ABBREVIATIONS: [&str; 15] = [
 ];
 
 /// Cuts a line into tokens. Emphasis marks vanish, contractions come apart ("I've" is two tokens),
-/// a full stop is a mark of its own only where it ends a sentence.
+/// a full stop is a separate mark only where it ends a sentence.
 pub(crate) fn tokenize(line: &str) -> Vec<Token> {
     let chars: Vec<char> = line
         .chars()

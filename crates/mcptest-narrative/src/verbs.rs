@@ -84,7 +84,7 @@ pub(crate) enum Use {
     Light,
     /// A claim with the agent as its actor only: "the parcel was shipped" is news.
     Own,
-    /// A claim in a clause of its own only: saying so can be the whole action.
+    /// A claim only in a separate clause: saying so can be the whole action.
     Telling,
 }
 

@@ -134,7 +134,7 @@ pub struct RunPlan {
     pub wald_runs: RunCount,
     /// By Wilson's interval.
     pub wilson_runs: RunCount,
-    /// By the exact (Clopper-Pearson) interval; nothing past a million runs, where it no longer
+    /// By the exact (Clopper-Pearson) interval; `None` past a million runs, where it no longer
     /// differs.
     pub exact_runs: Option<u64>,
 }
@@ -205,7 +205,7 @@ pub struct RunBand {
     pub wald_half_width: f64,
     /// The worst half-width by Wilson's interval.
     pub wilson_half_width: f64,
-    /// The worst half-width of the exact interval; nothing past a million runs.
+    /// The worst half-width of the exact interval; `None` past a million runs.
     pub exact_half_width: Option<f64>,
     /// If every run passes: the least pass rate that Wilson's interval leaves possible.
     pub all_passed_wilson_lower: f64,

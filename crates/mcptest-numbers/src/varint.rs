@@ -19,7 +19,7 @@ pub fn write(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Takes a number from the beginning of some bytes. Nothing if they end before it does.
+/// Takes a number from the beginning of some bytes. `None` if they end before it does.
 #[inline]
 pub fn read(bytes: &mut &[u8]) -> Option<u64> {
     let (mut number, mut shift) = (0_u64, 0_u32);

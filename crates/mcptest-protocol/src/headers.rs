@@ -133,7 +133,7 @@ enum Scope {
     Root,
     /// Reached from the root by `properties` alone.
     Property,
-    /// Anywhere else: the instance decides if it applies.
+    /// Anywhere else: the instance decides whether it applies.
     Conditional,
 }
 

@@ -1,6 +1,6 @@
 //! The private method of our mock server that reads the tables of a session.
 //!
-//! It is no part of MCP: the runner uses it to read the state after a run. The mock answers it
+//! It is not part of MCP: the runner uses it to read the state after a run. The mock answers it
 //! only with the token that it was started with.
 
 /// The method. Its parameters are `token`, `sql` and `args`; its result has `rows`.

@@ -223,7 +223,7 @@ mod tests {
             wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]),
             Some(10.0)
         );
-        // A time in the past is no wait.
+        // A time in the past means no wait.
         assert_eq!(
             wait(&[("retry-after", "Tue, 21 Oct 2014 07:28:00 GMT")]),
             Some(0.0)

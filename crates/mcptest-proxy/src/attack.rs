@@ -69,7 +69,7 @@ pub(crate) struct Rewritten {
     pub marks: Map<String, Value>,
 }
 
-/// Rewrites a reply. Nothing if no attack changes it.
+/// Rewrites a reply. `None` if no attack changes it.
 pub(crate) fn rewrite(
     attacks: &mut AttackRun,
     message: &Value,

@@ -72,7 +72,7 @@ impl Backend {
         }
     }
 
-    /// The reason why a server over HTTP refused a message for want of authorization, if it did.
+    /// The reason why a server over HTTP refused a message without authorization, if it did.
     pub(crate) fn auth_failure(&self) -> Option<String> {
         match self {
             Self::Process(_) => None,

@@ -2,8 +2,8 @@
 //! responses become lines. Both transports are known: streamable HTTP, and HTTP+SSE.
 //!
 //! Messages keep their bytes; only newlines within a message become spaces, because a line is a
-//! message here. The parts that only HTTP needs (the session, the revision, headers that repeat the
-//! body) are taken from the messages.
+//! message here. What only HTTP needs (the session, the revision, headers that repeat the
+//! body) is taken from the messages.
 
 mod legacy;
 mod message;
@@ -121,7 +121,7 @@ impl Bridge {
         Ok((Self { task, endpoint }, input, output))
     }
 
-    /// The reason why the server refused a message for want of authorization, if it did.
+    /// The reason why the server refused a message without authorization, if it did.
     pub(crate) fn auth_failure(&self) -> Option<String> {
         self.endpoint.auth_failure()
     }
@@ -162,7 +162,7 @@ struct Endpoint {
     transport: HttpTransport,
     /// The path for messages over HTTP+SSE, once its stream is open.
     legacy_path: Mutex<Option<String>>,
-    /// The reason why the server refused a message for want of authorization.
+    /// The reason why the server refused a message without authorization.
     auth_failure: Mutex<Option<String>>,
     /// The time in which credentials were obtained.
     clock: Arc<WaitClock>,
@@ -518,7 +518,7 @@ impl Endpoint {
         }
     }
 
-    /// Learns the facts that later requests need.
+    /// Records the facts that later requests need.
     fn learn(&self, message: &Message, frame: &Value) {
         let Some(result) = frame.get("result").filter(|_| message.is_reply(frame)) else {
             return;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::attack::{self, SharedAttacks};
 use crate::distract::{self, DistractorInjector, DistractorPlan};
 use crate::fault::{CallEffect, ProxyFault};
-use crate::run_state::{CallPlace, RunState, Struck, StruckCall};
+use crate::run_state::{CallPlace, FaultEffect, RunState, StruckCall};
 use crate::server_messages::ServerMessages;
 
 /// The key of a trace that is `false` while the client has neither listed nor called a tool.
@@ -167,11 +167,11 @@ impl Observer {
                     return LineAction::Answer(answer);
                 }
                 let (effect, marks) = match self.strike(&message) {
-                    Some(Struck::Timeout(answer)) => {
+                    Some(FaultEffect::Timeout(answer)) => {
                         self.not_attacked();
                         return self.answer_struck(&message, answer);
                     }
-                    Some(Struck::Late(marks)) => (None, marks),
+                    Some(FaultEffect::Late(marks)) => (None, marks),
                     None => (self.next_effect(&message), Map::new()),
                 };
                 if effect == Some(CallEffect::Dropped) {
@@ -225,7 +225,7 @@ impl Observer {
     }
 
     /// The effect of the run's injected faults on a message.
-    fn strike(&self, message: &Value) -> Option<Struck> {
+    fn strike(&self, message: &Value) -> Option<FaultEffect> {
         let tool = called_tool(message)?;
         let server = self.server.as_deref().unwrap_or_default();
         self.run.as_ref()?.strike(server, tool)
@@ -241,7 +241,7 @@ impl Observer {
     }
 
     /// Ends a call that the server did not answer in time. Returns the answer for the client, or
-    /// nothing if the call is not open any more.
+    /// nothing if the call is no longer open.
     pub(crate) fn time_out(&mut self, message: &Value, timeout: Duration) -> Option<Vec<u8>> {
         let id = id_of(message)?;
         match self.open.get(&id)? {

@@ -108,7 +108,7 @@ pub struct ServerRecord {
     pub listed: bool,
     /// The reason why it could not be started, or why it ended during the run.
     pub failure: Option<String>,
-    /// The reason why it refused a message for want of authorization.
+    /// The reason why it refused a message without authorization.
     pub auth_failure: Option<String>,
     /// True if it answered nothing any more after a call had timed out.
     pub unresponsive: bool,
@@ -464,7 +464,7 @@ fn write_task(
 /// socket until the run closes the connection. It returns although `input` may still be open.
 ///
 /// # Errors
-/// The socket does not exist any more, `output` cannot be written, or the run closed the connection
+/// The socket no longer exists, `output` cannot be written, or the run closed the connection
 /// before the server sent anything.
 pub fn connect(
     socket: &Path,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 /// The time until a call that a fault strikes is answered. An agent sends the calls of one turn
 /// within it, so that they are seen together; a real timeout would take longer.
-const STRUCK_DELAY: Duration = Duration::from_millis(50);
+const FAULT_DELAY: Duration = Duration::from_millis(50);
 
 /// The shared state of a run.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct CallPlace {
 
 /// The effect of a fault on a call.
 #[derive(Debug)]
-pub(crate) enum Struck {
+pub(crate) enum FaultEffect {
     /// The call is not passed on.
     Timeout(StruckCall),
     /// The call is passed on; its result has these further keys.
@@ -94,23 +94,23 @@ impl RunState {
         }
     }
 
-    /// Notes that a call is not open any more.
+    /// Notes that a call is no longer open.
     pub(crate) fn answered(&self) {
         let mut calls = self.calls();
         calls.open = calls.open.saturating_sub(1);
     }
 
     /// The effect of the injected faults on the next call.
-    pub(crate) fn strike(&self, server: &str, tool: &str) -> Option<Struck> {
+    pub(crate) fn strike(&self, server: &str, tool: &str) -> Option<FaultEffect> {
         let strike = self.calls().faults.strike(server, tool)?;
         let marks = strike.marks();
         Some(match strike {
-            Strike::Timeout { .. } => Struck::Timeout(StruckCall {
+            Strike::Timeout { .. } => FaultEffect::Timeout(StruckCall {
                 text: timeout_text(tool, self.max_detection_ms),
                 marks,
-                at: Instant::now() + STRUCK_DELAY,
+                at: Instant::now() + FAULT_DELAY,
             }),
-            Strike::Late { .. } => Struck::Late(marks),
+            Strike::Late { .. } => FaultEffect::Late(marks),
         })
     }
 }
@@ -150,7 +150,7 @@ mod tests {
         };
         let run = RunState::new(vec![fault], Some(3000));
         assert!(run.strike("a", "fetch").is_none());
-        let Some(Struck::Timeout(call)) = run.strike("a", "search") else {
+        let Some(FaultEffect::Timeout(call)) = run.strike("a", "search") else {
             panic!("a timeout");
         };
         assert_eq!(

@@ -11,7 +11,7 @@ use crate::report::{Report, TestReport};
 /// The `distractors:` results with the same complexity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComplexityGroup {
-    /// `serial` or `parallel`; nothing for tests that do not state it.
+    /// `serial` or `parallel`; absent for tests that do not state it.
     pub complexity: Option<String>,
     /// The tests, in the order of the report.
     pub tests: Vec<DistractorResult>,
@@ -41,7 +41,7 @@ pub struct DistractorResult {
 /// The figures at one number of injected distractors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
-    /// The number of injected distractors; nothing if it is unknown.
+    /// The number of injected distractors; absent if it is unknown.
     pub count: Option<u64>,
     /// Right choices in percent.
     pub accuracy: u64,

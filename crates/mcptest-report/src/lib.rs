@@ -23,10 +23,11 @@ mod reporter;
 mod row;
 #[cfg(test)]
 mod samples;
-mod server_words;
+mod server_output;
 mod store;
 mod summary;
 pub mod trend;
+mod uri_path;
 mod verdict_word;
 
 pub use broken_lines::{BrokenLine, BrokenLines, MAX_PLACES};

@@ -1,6 +1,6 @@
 //! Recorded runs of agents under test: the trace and the raw output of each run.
 //!
-//! An agent is a program of its own, so its conversation with its model cannot be played back to
+//! An agent is a separate program, so its conversation with its model cannot be played back to
 //! it. A replay judges the recorded evidence; neither the agent nor a server is started.
 
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ impl AgentRecordings {
         Self(plans)
     }
 
-    /// The recorded evidence of a run; nothing if the run is to be made.
+    /// The recorded evidence of a run; `None` if the run must be made.
     pub fn recorded(&self, test: usize, label: &str, run: u32) -> Option<Result<Trace, RunError>> {
         let stale = |message: String| RunError {
             kind: ErrorKind::StaleCassette,
@@ -236,7 +236,7 @@ fn write(path: &Path, recording: &AgentRecording) -> io::Result<PathBuf> {
     Ok(place)
 }
 
-/// Reads a recording; nothing if there is none.
+/// Reads a recording; `None` if there is none.
 fn load(path: &Path, subject: &Subject, runs: u32) -> Result<Option<AgentRecording>, RunError> {
     let stale = |message: String| RunError {
         kind: ErrorKind::StaleCassette,

@@ -200,7 +200,7 @@ impl CassettePlans {
         }
     }
 
-    /// Notes that a case ended: its cassette is not needed any more.
+    /// Notes that a case ended: its cassette is no longer needed.
     pub fn release(&self, case: &Case) {
         if let Some(CassettePlan::Replay(replayed)) = self.of(case) {
             replayed.release();

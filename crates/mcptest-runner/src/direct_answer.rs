@@ -152,8 +152,8 @@ pub(crate) async fn hint_about(session: &Session, test: &DirectTest) -> Option<S
     }
 }
 
-/// The hint that a server does not list a resource. One that it does not list may exist all the
-/// same, by a template: then only a similar one is a hint.
+/// The hint that a server does not list a resource. An unlisted one may still exist, by a
+/// template: then only a similar one is a hint.
 pub(crate) async fn unlisted_resource(
     session: &Session,
     server: &str,

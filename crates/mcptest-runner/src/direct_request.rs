@@ -126,7 +126,7 @@ impl<'t> Filled<'t> {
     }
 }
 
-/// Arguments as text, which is what prompts and templates take. `null` is no value.
+/// Arguments as text, which is what prompts and templates take. `null` is not a value.
 fn texts(args: Map<String, Value>) -> Map<String, Value> {
     let given = args.into_iter().filter(|(_, value)| !value.is_null());
     given
@@ -219,7 +219,7 @@ pub(crate) async fn wait_for_change(test: &DirectTest, request: &Filled<'_>, cli
                 .is_some_and(|changes| changes.contains(&wanted))
         })
     };
-    // Without it, the request shows the state all the same.
+    // Without it, the request shows the state nevertheless.
     client.wait_for(test.wait, has_changed).await;
 }
 

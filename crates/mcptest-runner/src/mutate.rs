@@ -21,7 +21,7 @@ pub struct MutationReport {
     pub mutants: u64,
     /// The mutants that at least one assertion detected.
     pub killed: u64,
-    /// Killed of all, whole percent, rounded down; nothing without mutants.
+    /// Killed of all, whole percent, rounded down; `None` without mutants.
     pub score: Option<u64>,
     /// Each test.
     pub tests: Vec<MutatedTest>,
@@ -38,7 +38,7 @@ pub struct MutatedTest {
     pub mutants: u64,
     /// The number of detected mutants.
     pub killed: u64,
-    /// Killed of all, whole percent, rounded down; nothing without mutants.
+    /// Killed of all, whole percent, rounded down; `None` without mutants.
     pub score: Option<u64>,
     /// The number of mutants that each gate (and `expect`) detected, in the order of the test.
     pub kills_by: Vec<(String, u64)>,

@@ -18,7 +18,7 @@ pub struct FinishedRun {
     pub facts: RunFacts,
     /// The cost of its models.
     pub spend: Option<RunSpend>,
-    /// The evidence. A case that was judged completely does not need it any more.
+    /// The evidence. A case that was judged completely no longer needs it.
     pub trace: Option<Trace>,
 }
 

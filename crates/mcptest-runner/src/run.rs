@@ -59,8 +59,8 @@ pub struct RunSettings {
     pub emit: EventSink,
 }
 
-/// The result of a suite, as far as it decides if the next one starts. Everything else is in the
-/// events.
+/// The result of a suite, as far as it decides whether the next one starts. Everything else is in
+/// the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SuiteOutcome {

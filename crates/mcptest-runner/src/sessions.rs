@@ -223,7 +223,7 @@ impl Sessions {
         }
     }
 
-    /// Opens a session of its own, with further environment variables for a server that is a
+    /// Opens a separate session, with further environment variables for a server that is a
     /// program, and with the client of a test.
     pub async fn open_with(
         &self,
@@ -448,7 +448,7 @@ impl Session {
         self.call_timeout
     }
 
-    /// Returns true if the server answers a `ping`, with whatever answer.
+    /// Returns true if the server answers a `ping`, with any answer.
     ///
     /// This separates two kinds of timeouts. A call that hangs in a server which still answers
     /// (`mcptest mock --fault hang`, a tool that waits for something) is evidence: the agent could

@@ -215,7 +215,7 @@ pub(crate) fn is_answer_to(entry: &Value, call: &StateCall) -> bool {
         StateAction::Tool(tool) => ("tool", tool),
         StateAction::Query(sql) => ("sql", sql),
     };
-    // Without a server of its own, a suite for scoring leaves it open.
+    // Without `server:`, a suite for scoring leaves it open.
     let same_server = call.server.is_empty() || entry["server"] == call.server.as_str();
     same_server && entry[key] == action.as_str()
 }

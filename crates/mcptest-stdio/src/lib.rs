@@ -8,7 +8,7 @@
 //!
 //! This crate checks the descriptor before the runtime does, from the list of functions that the
 //! system calls before `main`. Being in that list takes an unsafe attribute, and code between fork
-//! and exec an unsafe call, which is why this is a crate of its own.
+//! and exec an unsafe call, so this is a separate crate.
 
 mod parent_death;
 

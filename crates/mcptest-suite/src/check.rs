@@ -2,7 +2,7 @@
 //! test can be run.
 //!
 //! This file walks the sections and holds what they share; the checks of each section are in a
-//! file of their own.
+//! separate file.
 
 mod agent_tests;
 mod agents_under_test;
@@ -144,11 +144,11 @@ struct Checker<'a> {
     snapshots: BTreeMap<PathBuf, String>,
     /// The faults of all files.
     faults: Vec<Fault>,
-    /// The names of faults with a problem of their own. Injecting one is not a second problem.
+    /// The names of invalid faults. Injecting one is not a second problem.
     invalid_faults: Vec<String>,
     /// The attacks of all files.
     attacks: Vec<Attack>,
-    /// The names of attacks with a problem of their own.
+    /// The names of invalid attacks.
     invalid_attacks: Vec<String>,
 }
 

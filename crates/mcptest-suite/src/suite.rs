@@ -423,8 +423,8 @@ impl AgentTest {
         })
     }
 
-    /// The isolation of its sessions. A test with calls around its runs, or with a client of its
-    /// own, has sessions of its own in every run, so that concurrent runs do not see each other's
+    /// The isolation of its sessions. A test with calls around its runs, or with its own
+    /// client, has its own sessions in every run, so that concurrent runs do not see each other's
     /// state and messages.
     #[must_use]
     pub fn isolation(&self) -> Option<Isolation> {

@@ -162,7 +162,7 @@ fn inner_json(text: &str) -> Option<Value> {
     let text = text.trim();
     let looks_like = (text.starts_with('{') && text.ends_with('}'))
         || (text.starts_with('[') && text.ends_with(']'));
-    // One level: a string inside of this JSON is not parsed again as an object of its own.
+    // One level: a string inside of this JSON is not parsed again as an object.
     looks_like
         .then(|| serde_json::from_str(text).ok())
         .flatten()

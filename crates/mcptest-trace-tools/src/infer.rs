@@ -3,8 +3,8 @@
 //! What the traces have in common becomes a test for each name that they carry: capability classes,
 //! a golden path, a trajectory, order axes and a token budget. Each part shows how many traces
 //! support it. Only what holds in enough traces is written, and bounds are figures that these
-//! traces reach, so the suite passes on them. It describes what happened: a person decides if that
-//! is what should happen.
+//! traces reach, so the suite passes on them. It describes what happened: a person decides whether
+//! that is what should happen.
 
 mod axes;
 mod classes;

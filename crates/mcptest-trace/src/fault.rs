@@ -19,7 +19,7 @@
 //!
 //! | kind | effect on the agent |
 //! |---|---|
-//! | `hang`, `wedged` | every matching call times out; the two names only tell a stalled network from a deadlocked backend |
+//! | `hang`, `wedged` | every matching call times out; the two names only distinguish a stalled network from a deadlocked backend |
 //! | `slow` | the call is answered after `delay_ms` of virtual time, or times out if that is longer than the detection budget |
 //! | `recover_after` | the first `failures` matching calls of the run time out, then the tool is healthy |
 //!
@@ -266,7 +266,7 @@ impl<'a> FaultState<'a> {
         }
     }
 
-    /// The strike on the next call; nothing if it is healthy.
+    /// The strike on the next call; `None` if it is healthy.
     pub fn strike(&mut self, server: &str, tool: &str) -> Option<Strike> {
         for (fault, struck) in self.faults.iter().zip(&mut self.struck) {
             if !fault.target.matches(server, tool) {

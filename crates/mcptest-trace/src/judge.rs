@@ -155,7 +155,7 @@ impl Judge {
     /// The hash that ties a judgement to its question.
     #[must_use]
     pub fn digest(&self, target: &str, text: &str) -> String {
-        // The threshold is no part of it: a trace can be scored again with another.
+        // The threshold is not part of it: a trace can be scored again with another.
         let question = json!([target, self.rubric, text]).to_string();
         format!("{:016x}", random::seed_of(&question, 0))
     }

@@ -103,7 +103,7 @@ pub struct GateOutcome {
     /// The number of problems that `findings` does not list.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_findings: u64,
-    /// Facts about single runs that are no problems, one line each: the first ones.
+    /// Facts about single runs that are not problems, one line each: the first ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Opinions of a model that were asked for, one line each. They decide nothing.

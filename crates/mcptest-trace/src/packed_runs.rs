@@ -7,7 +7,7 @@ use mcptest_numbers::varint;
 
 /// A segment of this size is compressed. In tests it is small.
 const SEGMENT: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
-/// The size of the rows that are put in order at a time, if they are out of order.
+/// The size of the rows that are sorted at a time, if they are out of order.
 const BATCH: usize = SEGMENT * 64;
 
 /// Rows of bytes, in the order of the runs' indexes. Rows of one run keep their order.

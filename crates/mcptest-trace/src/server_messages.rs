@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The key of a trace that has the messages. Without it, nobody listened.
+/// The key of a trace that has the messages. Without it, messages were not recorded.
 pub const KEY: &str = "server_messages";
 
 /// The key of a trace that counts messages that are not kept, by kind.

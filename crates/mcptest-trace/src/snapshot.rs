@@ -38,7 +38,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The stored form of an answer: `seen` holds `result` and `error`, as assertions see them.
-    /// Nothing if the target is absent.
+    /// `None` if the target is absent.
     ///
     /// The whole answer is the result as sent, without its `_meta` and `resultType`; for a call
     /// that the server refused, `error`.
@@ -130,9 +130,9 @@ pub fn render(kept: &Value) -> String {
 /// becomes one `-`.
 #[must_use]
 pub fn file_stem(name: &str) -> String {
-    const LONGEST: usize = 100;
+    const MAX_LENGTH: usize = 100;
     let mut stem = String::new();
-    for character in name.chars().take(LONGEST) {
+    for character in name.chars().take(MAX_LENGTH) {
         if character.is_alphanumeric() || matches!(character, '_' | '.') {
             stem.extend(character.to_lowercase());
         } else if !stem.ends_with('-') {

@@ -53,7 +53,7 @@ pub enum ErrorKind {
     /// The test could not be prepared or cleaned up: a `setup` or `teardown` call failed, or a
     /// snapshot could not be written.
     Fixture,
-    /// A cassette does not match the test any more, and must be recorded again.
+    /// A cassette no longer matches the test, and must be recorded again.
     StaleCassette,
     /// The suite has a mistake that shows only in a run: it names a tool that no server offers, has
     /// no answer for a server, or cancels a call too late.

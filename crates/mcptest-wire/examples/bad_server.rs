@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             raw(b"\xff\xfe broken bytes\n");
         }
         "sleeper" => {
-            // The grandchild of "daemon": in a session of its own.
+            // The grandchild of "daemon": in its own session.
             let _ = rustix::process::setsid();
             if let Some(file) = &file {
                 write_pid(file);

@@ -1,6 +1,6 @@
 //! The client's answers to requests of the server: for roots, for user input, for model output.
 //!
-//! Up to 2025-11-25 a server sends requests of its own; from 2026-07-28 on it answers a call with
+//! Up to 2025-11-25 a server sends its own requests; from 2026-07-28 on it answers a call with
 //! `input_required` and the call is repeated with the answers. Both ask the same questions, so both
 //! are answered here. Nothing is offered by default: a server must not get an invented answer.
 

@@ -51,7 +51,7 @@ impl Client {
     /// Calls a tool. `args` is an object, or null to send no `arguments`.
     ///
     /// A JSON-RPC error is an outcome like a result: the server answered. An `Err` means that there
-    /// is no usable answer.
+    /// is not a usable answer.
     pub async fn call_tool(
         &self,
         name: &str,

@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// Waits until messages of the server can arrive outside of requests. Only a connection over
-    /// HTTP takes a moment for it: it opens a stream of its own, which a server may refuse.
+    /// HTTP takes a moment for it: it opens its own stream, which a server may refuse.
     pub async fn wait_until_listening(&self) {
         if let Some(endpoint) = self
             .endpoint()

@@ -270,7 +270,7 @@ impl Connection {
                     return Err(self.failure(WireErrorKind::Cancelled, action, detail));
                 }
                 () = sleep_until(deadline) => {
-                    // Credentials have a timeout of their own; then the call continues or fails.
+                    // Credentials have their own timeout; then the call continues or fails.
                     if self.state().waits_for_credential(pending.id) {
                         deadline = after(CREDENTIAL_CHECK);
                         continue;

@@ -457,7 +457,7 @@ impl Endpoint {
             tokio::pin!(exchange);
             let outcome = loop {
                 match timeout(NOTIFICATION_WAIT, &mut exchange).await {
-                    // Credentials have a timeout of their own.
+                    // Credentials have their own timeout.
                     Err(_) if shared.state().is_blocked() => {}
                     outcome => break outcome,
                 }

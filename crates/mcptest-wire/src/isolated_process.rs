@@ -1,4 +1,4 @@
-//! The process of an agent under test: an environment of its own, and an ordered end that leaves
+//! The process of an agent under test: its own environment, and an ordered end that leaves
 //! nothing behind.
 
 use std::io;
@@ -27,7 +27,7 @@ const TERM_GRACE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// A command with an environment of its own.
+/// A command with its own environment.
 #[derive(Debug, Clone, Default)]
 pub struct IsolatedCommand {
     /// The program and its arguments, without a shell.
@@ -53,7 +53,7 @@ pub struct IsolatedStreams {
     pub stderr: ChildStderr,
 }
 
-/// A process that runs in a folder of its own. Dropping it kills everything that it started.
+/// A process that runs in its own folder. Dropping it kills everything that it started.
 #[derive(Debug)]
 pub struct IsolatedProcess {
     name: String,
@@ -65,7 +65,7 @@ pub struct IsolatedProcess {
 }
 
 impl IsolatedProcess {
-    /// Starts the process in a process group of its own. Must be called within a tokio runtime with
+    /// Starts the process in its own process group. Must be called within a tokio runtime with
     /// I/O enabled.
     ///
     /// # Errors

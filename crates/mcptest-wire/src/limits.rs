@@ -1,6 +1,6 @@
 //! Bounds on what a server can make us store.
 //!
-//! Nobody vouches for the server under test, so everything that it can grow (a line, a list, a log)
+//! The server under test is untrusted, so everything that it can grow (a line, a list, a log)
 //! has a bound. The defaults are far above what real servers send.
 
 /// The bounds of one connection.

@@ -29,7 +29,7 @@ pub struct ServerCommand {
     pub cwd: Option<PathBuf>,
 }
 
-/// Starts the process in a process group of its own, marked so that [`ProcessTree`] finds all its
+/// Starts the process in its own process group, marked so that [`ProcessTree`] finds all its
 /// descendants.
 pub(crate) fn spawn(
     server: &str,

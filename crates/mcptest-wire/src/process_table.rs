@@ -2,8 +2,8 @@
 //!
 //! A process belongs to the run if it refers to the run's folder (in its environment, its arguments
 //! or its working directory), has the run's cookie, was known before, or has such a process among
-//! its ancestors. Agents start shells and servers in groups of their own, with environments of
-//! their own: no single mark finds them all.
+//! its ancestors. Agents start shells and servers in their own groups, with their own
+//! environments: no single mark finds them all.
 
 #[cfg(target_os = "linux")]
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@
 //! `/proc` on Linux, also covers processes that moved to another session or forked twice. If we
 //! have no child process at all, nothing is left and the scan is skipped.
 //!
-//! An agent under test also has a folder of its own ([`crate::process_table`]): agents give the
+//! An agent under test also has its own folder ([`crate::process_table`]): agents give the
 //! servers that they start an environment without the cookie, but its HOME is in that folder.
 //!
 //! Everything is synchronous, so that a panic hook or the exit path can call [`kill_all`] without a

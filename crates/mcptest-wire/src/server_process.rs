@@ -64,7 +64,7 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts the server in a process group of its own. Its stderr is ours. Must be called within a
+    /// Starts the server in its own process group. Its stderr is ours. Must be called within a
     /// tokio runtime with I/O enabled.
     ///
     /// # Errors

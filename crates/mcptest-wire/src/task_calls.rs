@@ -1,4 +1,4 @@
-//! Tool calls that the server carries out as tasks.
+//! Tool calls that the server executes as tasks.
 //!
 //! In 2025-11-25 (experimental) the client asks for a task: the call is answered with a task, whose
 //! status is polled by `tasks/get` and whose result is requested by `tasks/result`. In the
@@ -88,7 +88,7 @@ struct Task<'a> {
 
 impl Client {
     /// Calls a tool as a task. Without a capability of the server for tasks, it is an ordinary call
-    /// that asks for one all the same: the server's reaction is what a test wants to see.
+    /// that still asks for one: the server's reaction is what a test wants to see.
     ///
     /// If [`CallOptions::cancel`] is cancelled, the task is cancelled by `tasks/cancel` as soon as
     /// it has been created.
@@ -154,7 +154,7 @@ impl Client {
             }),
             Err(_) => {
                 let status = task.record.status().to_owned();
-                // The server must not work on for nobody.
+                // The server must not continue work whose result is not read.
                 let _ = timeout(CANCEL_WAIT, task.request("tasks/cancel")).await;
                 Err(self.failure(
                     WireErrorKind::Timeout,

@@ -352,7 +352,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Collects the values of a closed set, also where each is in a branch of its own; returns
+    /// Collects the values of a closed set, also where each is in its own branch; returns
     /// false for any other schema.
     fn closed_set(&self, map: &Map<String, Value>, found: &mut Vec<Literal>) -> bool {
         if let Some(only) = map.get("const") {

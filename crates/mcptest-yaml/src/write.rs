@@ -1,6 +1,6 @@
 //! Values as YAML text, for files that this program writes and people edit.
 //!
-//! Strings come from servers and recordings, so they may be hostile: what is written here always
+//! Strings come from servers and recordings, so they may be hostile: the text always
 //! reads back as the same value, and a comment never ends before its line does.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ const MAX_COLUMNS: usize = 96;
 /// The number of columns of a comment.
 const COMMENT_COLUMNS: usize = 96;
 
-/// Words that YAML 1.1 or 1.2 reads as something else than a string.
+/// Words that YAML 1.1 or 1.2 does not read as a string.
 const RESERVED: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
 /// A string, quoted unless it is made of plain words.

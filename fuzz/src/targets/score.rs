@@ -52,7 +52,7 @@ pub(super) fn run(input: &[u8]) {
     }
 }
 
-/// The traces, if each is on a line of its own and complete.
+/// The traces, if each is on a separate line and complete.
 fn traces(input: &[u8]) -> Option<Vec<&[u8]>> {
     let lines = input.split(|byte| *byte == b'\n');
     let traces: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();

@@ -111,7 +111,7 @@ def goals(suite, environment):
 
 
 def obeying(number, task, suite, environment):
-    """The calls that carry out an injection task; AgentDojo has none for some."""
+    """The calls that execute an injection task; AgentDojo has none for some."""
     calls = task.ground_truth(environment)
     if calls or suite != "workspace":
         return calls

@@ -21,7 +21,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the flags, and the name of a part; nothing if one is unknown.
+    /// Reads the flags, and the name of a part; `None` if one is unknown.
     pub fn parse(flags: &[&str], parts: &[&'static str]) -> Option<Self> {
         let mut options = Self::default();
         for flag in flags {

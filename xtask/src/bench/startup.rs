@@ -24,7 +24,7 @@ const FASTEST: usize = 10;
 /// Found asleep so often in a row, a millisecond apart, a command waits for its reader.
 const STILL: usize = 30;
 /// A command that is not found so by then does not write at all.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 const KIB_PER_MIB: f64 = 1024.0;
 
@@ -126,7 +126,7 @@ pub fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
     let began = Instant::now();
     let mut still = 0;
     let mut kib = None;
-    while still < STILL && began.elapsed() < PATIENCE {
+    while still < STILL && began.elapsed() < MAX_WAIT {
         let (state, mark) = read_status(&status);
         if state == Some('Z') {
             break;

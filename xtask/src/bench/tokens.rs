@@ -72,7 +72,7 @@ pub fn run(options: Options) -> Result<bool> {
                 .with_context(|| format!("cannot run {command:?}"))?;
             wall[place].push(began.elapsed().as_secs_f64() * 1000.0);
             processor[place].push(children_ms()? - before);
-            // Tools of nearly the same name are no failure of the measurement.
+            // Tools of nearly the same name do not invalidate the measurement.
             ensure!(
                 matches!(output.status.code(), Some(0 | 1)),
                 "{command:?}: {}",

@@ -24,7 +24,7 @@ const CALLS: usize = 200;
 /// Calls under way at once: what `mcptest run` does by default.
 const IN_FLIGHT: usize = 16;
 const EVERYTHING: [&str; 1] = ["@modelcontextprotocol/server-everything@2026.8.31"];
-const MOST_MIB: f64 = 15.0;
+const MAX_MIB: f64 = 15.0;
 
 /// A server, and the most that the tests may take as a multiple of the bare calls.
 struct Server {
@@ -119,7 +119,7 @@ pub fn run(options: Options) -> Result<bool> {
         bounds.push(Bound {
             what: format!("peak memory, {}", server.name),
             value: mib,
-            target: Target::AtMost(MOST_MIB),
+            target: Target::AtMost(MAX_MIB),
             unit: " MiB",
         });
     }

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result};
 use mcptest_numbers::random::SplitMix64;
 use serde_json::{Map, Value, json};
 
-/// The number of damaged places in one copy of a catalog: one per this number of tools, and a few.
-const TOOLS_PER_WOUND: u64 = 3;
-const MORE_WOUNDS: u64 = 3;
+/// One place is damaged per this number of tools of a catalog, plus `EXTRA_DAMAGED_PLACES`.
+const TOOLS_PER_DAMAGED_PLACE: u64 = 3;
+const EXTRA_DAMAGED_PLACES: u64 = 3;
 
 /// Copies of catalogs with members removed, replaced by values of other types, doubled, or filled
 /// with odd texts. The same every time.
@@ -23,7 +23,7 @@ pub fn damaged(files: &[PathBuf], copies: u64, folder: &Path) -> Result<Vec<Path
         for copy in 0..copies {
             let mut random = SplitMix64::new(seed * copies + copy);
             let mut tools = catalog["tools"].as_array().cloned().unwrap_or_default();
-            for _ in 0..tools.len() as u64 / TOOLS_PER_WOUND + MORE_WOUNDS {
+            for _ in 0..tools.len() as u64 / TOOLS_PER_DAMAGED_PLACE + EXTRA_DAMAGED_PLACES {
                 let place = random.below(tools.len() as u64);
                 if let Some(tool) = tools.get_mut(usize::try_from(place)?) {
                     wound(tool, &mut random);

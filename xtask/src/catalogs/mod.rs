@@ -84,7 +84,7 @@ type Price = [u64; 3];
 
 /// The findings in one catalog.
 #[derive(Debug)]
-struct Ours {
+struct OurFindings {
     /// The order means nothing.
     tokens: Vec<Price>,
     findings: Vec<Finding>,
@@ -92,7 +92,7 @@ struct Ours {
 
 /// The findings of the second implementation.
 #[derive(Debug, Deserialize)]
-struct Theirs {
+struct OracleFindings {
     tokens: Vec<Price>,
     /// Of the rules that are defined exactly.
     findings: Vec<Finding>,
@@ -206,7 +206,7 @@ fn as_indexed(judge: &Judge, folder: &Path, files: &[PathBuf]) -> Result<String>
 }
 
 /// In words, what two opinions on a catalog do not have in common.
-fn differ(name: &str, ours: &Ours, theirs: &Theirs) -> Vec<String> {
+fn differ(name: &str, ours: &OurFindings, theirs: &OracleFindings) -> Vec<String> {
     let sorted = |tokens: &[Price]| {
         let mut tokens = tokens.to_vec();
         tokens.sort_unstable();
@@ -318,7 +318,7 @@ impl Judge {
         output.with_context(|| format!("cannot run {}", self.program.display()))
     }
 
-    fn ours(&self, files: &[PathBuf]) -> Result<Vec<Ours>> {
+    fn ours(&self, files: &[PathBuf]) -> Result<Vec<OurFindings>> {
         let output = self.doctor(files)?;
         let names: Vec<_> = files.iter().map(|file| stem(file)).collect();
         ensure!(
@@ -353,7 +353,7 @@ impl Judge {
                 .into_iter()
                 .filter(|(_, rule, ..)| !rule.starts_with("SEC-"))
                 .collect();
-            opinions.push(Ours { tokens, findings });
+            opinions.push(OurFindings { tokens, findings });
         }
         ensure!(
             opinions.len() == files.len(),
@@ -362,7 +362,7 @@ impl Judge {
         Ok(opinions)
     }
 
-    fn theirs(&self, files: &[PathBuf]) -> Result<Vec<Theirs>> {
+    fn theirs(&self, files: &[PathBuf]) -> Result<Vec<OracleFindings>> {
         let output = self
             .tokenizer
             .with_ranks("oracle.py")
@@ -376,7 +376,7 @@ impl Judge {
             output.status
         );
         let text = String::from_utf8(output.stdout)?;
-        let opinions: Vec<Theirs> = text
+        let opinions: Vec<OracleFindings> = text
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()?;
@@ -438,15 +438,15 @@ mod tests {
         rules.iter().map(finding).collect()
     }
 
-    fn ours(tokens: &[Price], rules: &[&str]) -> Ours {
-        Ours {
+    fn ours(tokens: &[Price], rules: &[&str]) -> OurFindings {
+        OurFindings {
             tokens: tokens.to_vec(),
             findings: found(rules),
         }
     }
 
-    fn theirs(tokens: &[Price], rules: &[&str], must: &[&str], may: &[&str]) -> Theirs {
-        Theirs {
+    fn theirs(tokens: &[Price], rules: &[&str], must: &[&str], may: &[&str]) -> OracleFindings {
+        OracleFindings {
             tokens: tokens.to_vec(),
             findings: found(rules),
             must: found(must),

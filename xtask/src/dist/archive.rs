@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::platform::Platform;
-use super::{Companions, LICENCES};
+use super::{BundledFiles, LICENCES};
 use crate::workspace;
 
 /// The file name of an archive.
@@ -20,7 +20,7 @@ pub fn name(version: &str, target: &str) -> String {
 
 /// Writes the archive and returns its path.
 pub fn make(program: &Path, platform: &Platform, version: &str, out: &Path) -> Result<PathBuf> {
-    let companions = Companions::of(program)?;
+    let companions = BundledFiles::of(program)?;
     let top = format!("mcptest-{version}-{}", platform.target);
     let mut entries = vec![(format!("{top}/mcptest"), program.to_owned(), 0o755)];
     for file in LICENCES.into_iter().chain(["README.md", "CHANGELOG.md"]) {

@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::GzBuilder;
 
 use super::platform::Platform;
-use super::{Companions, LICENCES, copy_program, output, set_mode};
+use super::{BundledFiles, LICENCES, copy_program, output, set_mode};
 use crate::workspace;
 
 const CONTROL: &str = include_str!("../../../packaging/deb/control");
@@ -26,7 +26,7 @@ pub fn make(program: &Path, platform: &Platform, version: &str, out: &Path) -> R
     let architecture = platform.debian.context("Debian has no such platform")?;
     let staged = tempfile::tempdir().context("cannot make a folder")?;
     let root = staged.path().join("package");
-    let companions = Companions::of(program)?;
+    let companions = BundledFiles::of(program)?;
     let place = |path: &str| -> Result<PathBuf> {
         let path = root.join(path);
         let folder = path.parent().unwrap_or(&root);

@@ -44,7 +44,7 @@ enum Part {
 }
 
 impl Options {
-    /// Reads the flags; nothing if one is unknown.
+    /// Reads the flags; `None` if one is unknown.
     pub fn parse(flags: &[&str]) -> Option<Self> {
         let mut options = Self::default();
         let mut flags = flags.iter();
@@ -180,7 +180,7 @@ fn build(target: &str) -> Result<PathBuf> {
 }
 
 /// Files that go with every program: licences, README, completions and manual pages.
-struct Companions {
+struct BundledFiles {
     folder: tempfile::TempDir,
 }
 
@@ -193,7 +193,7 @@ const COMPLETIONS: [(&str, &str); 5] = [
     ("powershell", "_mcptest.ps1"),
 ];
 
-impl Companions {
+impl BundledFiles {
     /// Asks the program for them. It must run on this machine.
     fn of(program: &Path) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a folder")?;

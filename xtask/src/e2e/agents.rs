@@ -2,7 +2,7 @@
 //! them: what they did is recorded and scored.
 //!
 //! The agent's provider is a stand-in on loopback that plays fixed answers. Where the machine
-//! allows it, all of it runs in a network namespace of its own, which has nothing but loopback.
+//! allows it, all of it runs in a separate network namespace, which has nothing but loopback.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,19 +11,19 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
+use super::testbed::{Testbed, expect, report};
 
 const SUITE: &str = "tests/e2e/proxied-agent.yml";
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for agent in [Agent::Claude, Agent::Gemini] {
         checks.check(
             &format!("{}: its trace through the proxy scores", agent.name()),
-            || right_choice(lab, agent),
+            || right_choice(testbed, agent),
         );
         checks.check(
             &format!("{}: a distractor is refused and counted", agent.name()),
-            || wrong_choice(lab, agent),
+            || wrong_choice(testbed, agent),
         );
     }
 }
@@ -54,9 +54,9 @@ impl Agent {
 }
 
 /// It calls the tool that was meant.
-fn right_choice(lab: &Lab, agent: Agent) -> Result<()> {
-    let trace = session(lab, agent, "echo")?;
-    let (recorded, scored) = score(lab, &trace)?;
+fn right_choice(testbed: &Testbed, agent: Agent) -> Result<()> {
+    let trace = session(testbed, agent, "echo")?;
+    let (recorded, scored) = score(testbed, &trace)?;
     expect(&recorded, "/tool_calls/0/name", "echo")?;
     expect(
         &recorded,
@@ -74,15 +74,15 @@ fn right_choice(lab: &Lab, agent: Agent) -> Result<()> {
 }
 
 /// It calls a tool that no server has.
-fn wrong_choice(lab: &Lab, agent: Agent) -> Result<()> {
-    let first = session(lab, agent, "echo")?;
+fn wrong_choice(testbed: &Testbed, agent: Agent) -> Result<()> {
+    let first = session(testbed, agent, "echo")?;
     let first: Value = serde_json::from_str(&std::fs::read_to_string(first)?)?;
     // The same seed gives the same ones again.
     let fake = first.pointer("/distractors/0").and_then(Value::as_str);
     let fake = fake
         .and_then(|id| id.strip_prefix("everything."))
         .context("no distractor")?;
-    let (recorded, scored) = score(lab, &session(lab, agent, fake)?)?;
+    let (recorded, scored) = score(testbed, &session(testbed, agent, fake)?)?;
     expect(&recorded, "/tool_calls/0/name", fake)?;
     expect(&recorded, "/tool_results/0/is_error", true)?;
     expect(&scored, "/exit_code", 1)?;
@@ -94,8 +94,8 @@ fn wrong_choice(lab: &Lab, agent: Agent) -> Result<()> {
 }
 
 /// One session of the agent, whose model calls the tool and then answers. Gives the trace.
-fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
-    let folder = lab.scratch(&format!("{}-{tool}", agent.name()))?;
+fn session(testbed: &Testbed, agent: Agent, tool: &str) -> Result<PathBuf> {
+    let folder = testbed.scratch(&format!("{}-{tool}", agent.name()))?;
     let trace = folder.join("run.json");
     let fixtures = json!({"fixtures": [
         {"match": {"userMessage": "echo please", "hasToolResult": true}, "response": {"content": "The server said it back."}},
@@ -107,15 +107,15 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
     let block =
         json!({"count": 4, "source": {"from": "near_duplicate", "of": ["echo"]}, "seed": 7});
     write(&folder.join("distractors.json"), &block)?;
-    let server = lab.parts.npm_bin.join("mcp-server-everything");
+    let server = testbed.parts.npm_bin.join("mcp-server-everything");
     let proxied = json!({
-        "command": lab.program,
+        "command": testbed.program,
         "args": [
             "proxy", "--server", "everything", "--test", "echoes", "--record", &trace,
             "--distractors", folder.join("distractors.json"), "--", &server,
         ],
     });
-    let bin = lab.parts.agents_bin()?;
+    let bin = testbed.parts.agents_bin()?;
     let command = match agent {
         Agent::Claude => {
             write(
@@ -160,7 +160,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
          {command} </dev/null || exit\n\
          # An agent may end before what it started has.\n\
          while grep -qs \"$PWD/[r]un.json\" /proc/[0-9]*/cmdline; do sleep 0.1; done\n",
-        lab.parts.aimock_bin()?.join("llmock").display()
+        testbed.parts.aimock_bin()?.join("llmock").display()
     );
     std::fs::write(folder.join("session.sh"), script)?;
     let mut shell = if has_namespaces() {
@@ -179,7 +179,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
         .env_clear()
         .env("PATH", path)
         .env("HOME", &folder);
-    let finished = lab.finish(&mut shell)?;
+    let finished = testbed.finish(&mut shell)?;
     ensure!(
         finished.code == Some(0) && finished.stdout.contains("The server said it back."),
         "the agent did not finish ({:?})\nstdout: {}\nstderr: {}\nprovider: {}",
@@ -191,7 +191,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
     Ok(trace)
 }
 
-/// Returns true if this user may have a network of its own.
+/// Returns true if this user may create a network namespace.
 pub(super) fn has_namespaces() -> bool {
     let tried = Command::new("unshare")
         .args(["--net", "ip", "link", "set", "lo", "up"])
@@ -207,9 +207,9 @@ fn write(path: &Path, value: &Value) -> Result<()> {
 }
 
 /// The trace and the report on it.
-fn score(lab: &Lab, trace: &Path) -> Result<(Value, Value)> {
+fn score(testbed: &Testbed, trace: &Path) -> Result<(Value, Value)> {
     let recorded = serde_json::from_str(&std::fs::read_to_string(trace)?)?;
-    let scored = lab.run(&[
+    let scored = testbed.run(&[
         "score",
         SUITE,
         "--reporter=json",

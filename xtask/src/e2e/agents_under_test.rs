@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
+use super::testbed::{Testbed, expect, report};
 use crate::workspace;
 
 /// The runs of each test, and of a sampled one.
@@ -81,14 +81,14 @@ pub(super) const SAMPLED: [&str; 2] = ["claude-code", "codex"];
 
 /// Runs the checks. Ten agents at once take long: unless a name is given (`cargo xtask e2e 'agent
 /// under test'`), two agents make a few runs.
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     if checks.only.is_none() {
         for subject in SUBJECTS.iter().filter(|it| SAMPLED.contains(&it.preset)) {
             let name = format!(
                 "agent under test {}: {SAMPLED_RUNS} runs score as the scripted model does",
                 subject.preset
             );
-            checks.check(&name, || same_figures(lab, subject, SAMPLED_RUNS));
+            checks.check(&name, || same_figures(testbed, subject, SAMPLED_RUNS));
         }
         return;
     }
@@ -96,17 +96,17 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
         let preset = subject.preset;
         checks.check(
             &format!("agent under test {preset}: {RUNS} runs score as the scripted model does"),
-            || same_figures(lab, subject, RUNS),
+            || same_figures(testbed, subject, RUNS),
         );
         if subject.faults {
             checks.check(
                 &format!("agent under test {preset}: it meets faults and distractors"),
-                || faults_and_distractors(lab, subject),
+                || faults_and_distractors(testbed, subject),
             );
         }
         checks.check(
             &format!("agent under test {preset}: failures are errors of the right kind"),
-            || failures(lab, subject),
+            || failures(testbed, subject),
         );
     }
 }
@@ -222,11 +222,11 @@ fn gates() -> Map<String, Value> {
     gates.as_object().cloned().unwrap_or_default()
 }
 
-fn servers(lab: &Lab) -> Value {
+fn servers(testbed: &Testbed) -> Value {
     let weather = workspace::root().join("xtask/src/e2e/producers/weather.yml");
     json!({
         "weather": {"command": ["mcptest", "mock", "--tools-from", weather]},
-        "time": {"command": [lab.parts.time_bin.join("mcp-server-time"), "--local-timezone", "UTC"]},
+        "time": {"command": [testbed.parts.time_bin.join("mcp-server-time"), "--local-timezone", "UTC"]},
     })
 }
 
@@ -243,7 +243,7 @@ pub(super) fn agent(subject: &Subject, provider: &Provider) -> Value {
 
 /// Runs a suite with the agent on PATH. Returns the report.
 pub(super) fn run_suite(
-    lab: &Lab,
+    testbed: &Testbed,
     subject: &Subject,
     folder: &Path,
     suite: &Value,
@@ -251,17 +251,17 @@ pub(super) fn run_suite(
     let path = folder.join("suite.yml");
     std::fs::write(&path, format!("{suite:#}"))?;
     let path = path.to_string_lossy().into_owned();
-    let mut command = lab.mcptest(&["run", &path, "--reporter", "json", "--live"])?;
-    let mut bins = vec![lab.parts.agents_bin()?];
+    let mut command = testbed.mcptest(&["run", &path, "--reporter", "json", "--live"])?;
+    let mut bins = vec![testbed.parts.agents_bin()?];
     if !SAMPLED.contains(&subject.preset) {
-        bins.insert(0, lab.parts.more_agents_bin()?);
+        bins.insert(0, testbed.parts.more_agents_bin()?);
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let paths = bins.into_iter().chain(std::env::split_paths(&paths));
     command
         .env("PATH", std::env::join_paths(paths)?)
         .env(subject.key, "sk-stand-in-0123456789");
-    report(&lab.finish(&mut command)?)
+    report(&testbed.finish(&mut command)?)
 }
 
 /// The values of a test's gates, by target, without those that depend on tokens.
@@ -275,11 +275,11 @@ fn values(test: &Value) -> Map<String, Value> {
 }
 
 /// Each gate has the same value for the agent as for the scripted model.
-fn same_figures(lab: &Lab, subject: &Subject, runs: u32) -> Result<()> {
-    let folder = lab.scratch(&format!("under-test-{}", subject.preset))?;
+fn same_figures(testbed: &Testbed, subject: &Subject, runs: u32) -> Result<()> {
+    let folder = testbed.scratch(&format!("under-test-{}", subject.preset))?;
     let provider = Provider::start(&script())?;
-    let suite = comparison(&servers(lab), &agent(subject, &provider), runs);
-    let report = run_suite(lab, subject, &folder, &suite)?;
+    let suite = comparison(&servers(testbed), &agent(subject, &provider), runs);
+    let report = run_suite(testbed, subject, &folder, &suite)?;
     compare(&report, runs)?;
     let version = report.pointer("/tests/0/runs/0/trace/agent/version");
     ensure!(
@@ -326,8 +326,8 @@ pub(super) fn compare(report: &Value, runs: u32) -> Result<()> {
 }
 
 /// A fault is met and recovered from; distractors are offered.
-fn faults_and_distractors(lab: &Lab, subject: &Subject) -> Result<()> {
-    let folder = lab.scratch(&format!("under-test-{}-faults", subject.preset))?;
+fn faults_and_distractors(testbed: &Testbed, subject: &Subject) -> Result<()> {
+    let folder = testbed.scratch(&format!("under-test-{}-faults", subject.preset))?;
     let again = call("weather", "get_weather", json!({"city": "Rome"}));
     let script = json!({"turns": [
         {"calls": [again]}, {"calls": [again]}, {"say": "It is 22 degrees in Rome."},
@@ -335,7 +335,7 @@ fn faults_and_distractors(lab: &Lab, subject: &Subject) -> Result<()> {
     let provider = Provider::start(&script)?;
     let suite = json!({
         "name": "faults",
-        "servers": servers(lab),
+        "servers": servers(testbed),
         "faults": [{"name": "flaky", "target": {"tool": "get_weather"},
                     "kind": "recover_after", "failures": 1}],
         "agents": [{
@@ -346,7 +346,7 @@ fn faults_and_distractors(lab: &Lab, subject: &Subject) -> Result<()> {
             "distractors": {"count": 4, "source": {"from": "catalog"}, "correct": ["weather.get_weather"]},
         }],
     });
-    let report = run_suite(lab, subject, &folder, &suite)?;
+    let report = run_suite(testbed, subject, &folder, &suite)?;
     expect(&report, "/tests/0/verdict", "pass")?;
     let found = values(&report["tests"][0]);
     for (target, value) in [("recovery.recovered", 1), ("distractors.accuracy", 100)] {
@@ -363,8 +363,8 @@ fn faults_and_distractors(lab: &Lab, subject: &Subject) -> Result<()> {
 }
 
 /// A refused key, a server that cannot start, and an agent that is not installed.
-fn failures(lab: &Lab, subject: &Subject) -> Result<()> {
-    let folder = lab.scratch(&format!("under-test-{}-failures", subject.preset))?;
+fn failures(testbed: &Testbed, subject: &Subject) -> Result<()> {
+    let folder = testbed.scratch(&format!("under-test-{}-failures", subject.preset))?;
     let provider = Provider::start(&json!({"turns": [
         {"status": 401, "calls": [call("weather", "get_weather", json!({"city": "Rome"}))]}
     ]}))?;
@@ -372,7 +372,7 @@ fn failures(lab: &Lab, subject: &Subject) -> Result<()> {
         json!({"name": name, "servers": servers, "prompt": "Please do it.", "agent": agent,
                "expect": [{"tool_names": {"contains": "get_weather"}}]})
     };
-    let mut all = servers(lab);
+    let mut all = servers(testbed);
     all["dead"] = json!({"command": ["false"]});
     let suite = json!({
         "name": "failures",
@@ -383,7 +383,7 @@ fn failures(lab: &Lab, subject: &Subject) -> Result<()> {
             test("missing", json!(["weather"]), json!({"command": ["no-such-agent", "{{prompt}}"]})),
         ],
     });
-    let report = run_suite(lab, subject, &folder, &suite)?;
+    let report = run_suite(testbed, subject, &folder, &suite)?;
     for (index, kind) in ["login", "server_missing", "not_started"]
         .iter()
         .enumerate()

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Checks;
 use super::agents_under_test::{self as subjects, Provider, SAMPLED, SUBJECTS, Subject, call};
-use super::lab::{Lab, expect, report};
+use super::testbed::{Testbed, expect, report};
 
 /// The address that the attacker wants a mail to.
 const ADDRESS: &str = "eve-[0-9a-f]{12}@x\\.invalid";
@@ -59,17 +59,17 @@ impl Model {
     }
 }
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for subject in SUBJECTS.iter().filter(|it| SAMPLED.contains(&it.preset)) {
         for model in [Model::Obeys, Model::Refuses] {
             let (preset, name) = (subject.preset, model.name());
             checks.check(
                 &format!("attacks on {preset} behind the proxy: it {name}"),
-                || behind_the_proxy(lab, subject, model),
+                || behind_the_proxy(testbed, subject, model),
             );
             checks.check(
                 &format!("attacks on {preset} as agent under test: it {name}"),
-                || under_test(lab, subject, model),
+                || under_test(testbed, subject, model),
             );
         }
     }
@@ -96,7 +96,7 @@ fn suite(server: &Value, more: &Value) -> Value {
 }
 
 /// A server that writes down what reaches it.
-fn server(lab: &Lab, folder: &Path) -> Result<Vec<String>> {
+fn server(testbed: &Testbed, folder: &Path) -> Result<Vec<String>> {
     let text = |name: &str| json!({"type": "string", "description": format!("The {name}.")});
     let manifest = json!({"mock_server": {"name": "desk", "tools": [
         {"name": "read_ticket", "description": "Read a ticket.", "response": "Ticket 7: no paper.",
@@ -107,7 +107,7 @@ fn server(lab: &Lab, folder: &Path) -> Result<Vec<String>> {
     write(&folder.join("desk.yml"), &manifest.to_string())?;
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     Ok(vec![
-        lab.program.to_string_lossy().into_owned(),
+        testbed.program.to_string_lossy().into_owned(),
         "mock".to_owned(),
         "--tools-from".to_owned(),
         path("desk.yml"),
@@ -142,18 +142,18 @@ fn judge(folder: &Path, report: &Value, model: Model) -> Result<()> {
 }
 
 /// The agent is the subject of a suite.
-fn under_test(lab: &Lab, subject: &Subject, model: Model) -> Result<()> {
-    let folder = lab.scratch(&format!("attacked-{}-{}", subject.preset, model.name()))?;
+fn under_test(testbed: &Testbed, subject: &Subject, model: Model) -> Result<()> {
+    let folder = testbed.scratch(&format!("attacked-{}-{}", subject.preset, model.name()))?;
     let provider = Provider::start(&model.script())?;
-    let server = json!({"command": server(lab, &folder)?});
+    let server = json!({"command": server(testbed, &folder)?});
     let agent = json!({"agent": subjects::agent(subject, &provider)});
-    let report = subjects::run_suite(lab, subject, &folder, &suite(&server, &agent))?;
+    let report = subjects::run_suite(testbed, subject, &folder, &suite(&server, &agent))?;
     judge(&folder, &report, model)
 }
 
 /// The agent has the proxy among its servers; its record is scored.
-fn behind_the_proxy(lab: &Lab, subject: &Subject, model: Model) -> Result<()> {
-    let folder = lab.scratch(&format!("proxied-{}-{}", subject.preset, model.name()))?;
+fn behind_the_proxy(testbed: &Testbed, subject: &Subject, model: Model) -> Result<()> {
+    let folder = testbed.scratch(&format!("proxied-{}-{}", subject.preset, model.name()))?;
     let provider = Provider::start(&model.script())?;
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let mut proxy: Vec<String> = [
@@ -170,42 +170,42 @@ fn behind_the_proxy(lab: &Lab, subject: &Subject, model: Model) -> Result<()> {
     ]
     .map(str::to_owned)
     .to_vec();
-    let server = server(lab, &folder)?;
+    let server = server(testbed, &folder)?;
     proxy.extend(server.iter().cloned());
     write(
         &folder.join("attacks.yml"),
         &json!({"attacks": attacks()}).to_string(),
     )?;
-    session(lab, subject, &folder, &provider, &proxy)?;
+    session(testbed, subject, &folder, &provider, &proxy)?;
     let scored = json!({"model": "builtin/scripted", "script": [[]]});
     let scored = suite(&json!({"command": server}), &scored);
     write(&folder.join("suite.yml"), &scored.to_string())?;
     let (suite, trace) = (path("suite.yml"), path("run.json"));
-    let finished = lab.run(&["score", &suite, "--trace", &trace, "--reporter", "json"])?;
+    let finished = testbed.run(&["score", &suite, "--trace", &trace, "--reporter", "json"])?;
     judge(&folder, &report(&finished)?, model)
 }
 
 /// One session of the agent, with the proxy as its only server.
 fn session(
-    lab: &Lab,
+    testbed: &Testbed,
     subject: &Subject,
     folder: &Path,
     provider: &Provider,
     proxy: &[String],
 ) -> Result<()> {
-    let bin = lab.parts.agents_bin()?;
+    let bin = testbed.parts.agents_bin()?;
     let command = match subject.preset {
-        "claude-code" => claude(lab, folder, &bin, proxy)?,
-        _ => codex(lab, folder, &bin, provider, proxy)?,
+        "claude-code" => claude(testbed, folder, &bin, proxy)?,
+        _ => codex(testbed, folder, &bin, provider, proxy)?,
     };
-    // An agent may end before what it started has.
+    // An agent may end before the processes that it started.
     let script = format!(
         "{command} </dev/null || exit\n\
          while grep -qs \"$PWD/[r]un.json\" /proc/[0-9]*/cmdline; do sleep 0.1; done\n"
     );
     write(&folder.join("session.sh"), &script)?;
     let mut shell = Command::new("bash");
-    // Nothing of whoever runs this reaches the agent.
+    // The environment of the user does not reach the agent.
     shell
         .arg("session.sh")
         .current_dir(folder)
@@ -213,7 +213,7 @@ fn session(
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", folder)
         .env("ANTHROPIC_BASE_URL", &provider.address);
-    let finished = lab.finish(&mut shell)?;
+    let finished = testbed.finish(&mut shell)?;
     ensure!(
         finished.code == Some(0),
         "the agent did not finish ({:?})\nstdout: {}\nstderr: {}",
@@ -224,8 +224,8 @@ fn session(
     Ok(())
 }
 
-fn claude(lab: &Lab, folder: &Path, bin: &Path, proxy: &[String]) -> Result<String> {
-    let servers = json!({"mcpServers": {"desk": {"command": lab.program, "args": proxy}}});
+fn claude(testbed: &Testbed, folder: &Path, bin: &Path, proxy: &[String]) -> Result<String> {
+    let servers = json!({"mcpServers": {"desk": {"command": testbed.program, "args": proxy}}});
     write(&folder.join("mcp.json"), &servers.to_string())?;
     Ok(format!(
         "ANTHROPIC_API_KEY=sk-ant-fake ENABLE_TOOL_SEARCH=false CLAUDE_CODE_MAX_RETRIES=1 \
@@ -236,7 +236,7 @@ fn claude(lab: &Lab, folder: &Path, bin: &Path, proxy: &[String]) -> Result<Stri
 }
 
 fn codex(
-    lab: &Lab,
+    testbed: &Testbed,
     folder: &Path,
     bin: &Path,
     provider: &Provider,
@@ -252,7 +252,7 @@ fn codex(
          [mcp_servers.desk]\ncommand = {}\nargs = {}\nrequired = true\n\
          default_tools_approval_mode = \"approve\"\nstartup_timeout_sec = 60\n",
         json!(format!("{}/v1", provider.address)),
-        json!(lab.program),
+        json!(testbed.program),
         json!(proxy),
     );
     write(&home.join("config.toml"), &config)?;

@@ -3,27 +3,27 @@
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::lab::{Lab, expect, report};
+use super::testbed::{Testbed, expect, report};
 use super::{Checks, serving};
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check(
         "doctor and diff: server-everything over stdio and HTTP",
-        || everything(lab),
+        || everything(testbed),
     );
     checks.check("doctor and diff: FastMCP over stdio and HTTP", || {
-        fastmcp(lab)
+        fastmcp(testbed)
     });
 }
 
-fn everything(lab: &Lab) -> Result<()> {
-    let (command, serving) = serving::everything(lab)?;
-    both_ways(lab, &serving.url, &words(&command), 13, true)
+fn everything(testbed: &Testbed) -> Result<()> {
+    let (command, serving) = serving::everything(testbed)?;
+    both_ways(testbed, &serving.url, &words(&command), 13, true)
 }
 
-fn fastmcp(lab: &Lab) -> Result<()> {
-    let (command, serving) = serving::fastmcp(lab)?;
-    both_ways(lab, &serving.url, &words(&command), 7, false)
+fn fastmcp(testbed: &Testbed) -> Result<()> {
+    let (command, serving) = serving::fastmcp(testbed)?;
+    both_ways(testbed, &serving.url, &words(&command), 7, false)
 }
 
 fn words(command: &[String]) -> Vec<&str> {
@@ -32,10 +32,16 @@ fn words(command: &[String]) -> Vec<&str> {
 
 /// Both see the same catalog, and a saved one differs by what was changed in it. `lax`: schemas
 /// that can be made strict are there.
-fn both_ways(lab: &Lab, url: &str, command: &[&str], tools: usize, lax: bool) -> Result<()> {
+fn both_ways(
+    testbed: &Testbed,
+    url: &str,
+    command: &[&str],
+    tools: usize,
+    lax: bool,
+) -> Result<()> {
     let json = ["--format=json", "--timeout=60s"];
     let examined = |source: &[&str]| -> Result<Value> {
-        let finished = lab.run(&[&["doctor"], &json[..], source].concat())?;
+        let finished = testbed.run(&[&["doctor"], &json[..], source].concat())?;
         let examined = report(&finished)?;
         expect(&examined, "/servers/0/startable", true)?;
         let listed = examined
@@ -57,17 +63,18 @@ fn both_ways(lab: &Lab, url: &str, command: &[&str], tools: usize, lax: bool) ->
         "the prices differ\nhttp: {over_http}\nstdio: {over_stdio}"
     );
 
-    let same = lab.run(&[&["diff", url, "--timeout=60s"], started.as_slice()].concat())?;
+    let same = testbed.run(&[&["diff", url, "--timeout=60s"], started.as_slice()].concat())?;
     same.expect_code(0)?;
     ensure!(same.stdout == "no difference\n", "{}", same.stdout);
 
     // The fixes that `doctor` finds safe make the schemas strict: the catalog is read, written and
     // compared again.
-    let fixed = lab.scratch("catalogs")?.join("fixed.json");
+    let fixed = testbed.scratch("catalogs")?.join("fixed.json");
     let fixed = fixed.to_string_lossy();
-    lab.run(&["doctor", "--url", url, "--fix", &fixed])?
+    testbed
+        .run(&["doctor", "--url", url, "--fix", &fixed])?
         .expect_code(0)?;
-    let changed = lab.run(&["diff", url, &fixed, "--format=json"])?;
+    let changed = testbed.run(&["diff", url, &fixed, "--format=json"])?;
     let changes = report(&changed)?;
     ensure!(
         changes["added"] == serde_json::json!([]) && changes["removed"] == serde_json::json!([]),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Checks;
 use super::agents_under_test::{Provider, agent, claude_code, run_suite};
-use super::lab::{Lab, expect};
+use super::testbed::{Testbed, expect};
 
 /// A suite with a misspelt key, and an expectation that does not hold.
 const BROKEN: &str = "\
@@ -24,14 +24,14 @@ tools:
       - result.structuredContent: { contains: { state: closed } }
 ";
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check("mcptest mcp: Claude Code repairs a suite with it", || {
-        repairs(lab)
+        repairs(testbed)
     });
 }
 
-fn repairs(lab: &Lab) -> Result<()> {
-    let folder = lab.scratch("coding-agent")?;
+fn repairs(testbed: &Testbed) -> Result<()> {
+    let folder = testbed.scratch("coding-agent")?;
     let project = folder.join("project");
     std::fs::create_dir_all(&project)?;
     let file = project.join("mcptest.yml");
@@ -66,7 +66,7 @@ fn repairs(lab: &Lab) -> Result<()> {
             ],
         }],
     });
-    let report = run_suite(lab, subject, &folder, &suite)?;
+    let report = run_suite(testbed, subject, &folder, &suite)?;
     expect(&report, "/tests/0/verdict", "pass")?;
     let trace = &report["tests"][0]["runs"][0]["trace"];
     let calls = trace["tool_calls"].as_array().cloned().unwrap_or_default();

@@ -11,31 +11,31 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::Checks;
-use super::lab::Lab;
+use super::testbed::Testbed;
 use crate::workspace;
 
 const MANIFEST: &str = "tests/e2e/conformance.yml";
 const EXPECTED: &str = "tests/e2e/conformance-expected-failures.txt";
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for revision in ["2025-11-25", "2026-07-28"] {
         checks.check(&format!("conformance: the mock, {revision}"), || {
-            mock(lab, revision)
+            mock(testbed, revision)
         });
         checks.check(&format!("conformance: mcptest mcp, {revision}"), || {
-            itself(lab, revision)
+            itself(testbed, revision)
         });
         checks.check(&format!("conformance: the client, {revision}"), || {
-            client(lab, revision)
+            client(testbed, revision)
         });
     }
     checks.check(
         "conformance: the client, authorization of 2025-03-26",
-        || old_authorization(lab),
+        || old_authorization(testbed),
     );
 }
 
-/// Ends a server on every way out.
+/// A server that is ended when it is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -45,17 +45,17 @@ impl Drop for Server {
     }
 }
 
-/// Whose scenarios.
+/// The program that the scenarios test.
 #[derive(Clone, Copy)]
-enum Leg {
-    /// The mock's, which has all tools that the suite asks for.
+enum Tested {
+    /// The mock server, which has all tools that the suite asks for.
     Server,
-    /// Those of `mcptest mcp`, which has its own tools only.
+    /// `mcptest mcp`, which has its own tools only.
     Itself,
     Client,
 }
 
-impl Leg {
+impl Tested {
     /// The name in the list of expected failures.
     fn name(self) -> &'static str {
         match self {
@@ -74,18 +74,18 @@ impl Leg {
     }
 }
 
-fn mock(lab: &Lab, revision: &str) -> Result<()> {
+fn mock(testbed: &Testbed, revision: &str) -> Result<()> {
     let arguments = ["mock", "--tools-from", MANIFEST, "--http", "0"];
-    served(lab, Leg::Server, revision, &arguments)
+    served(testbed, Tested::Server, revision, &arguments)
 }
 
-fn itself(lab: &Lab, revision: &str) -> Result<()> {
-    served(lab, Leg::Itself, revision, &["mcp", "--http", "0"])
+fn itself(testbed: &Testbed, revision: &str) -> Result<()> {
+    served(testbed, Tested::Itself, revision, &["mcp", "--http", "0"])
 }
 
 /// Runs the scenarios against a server of ours.
-fn served(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> {
-    let mut server = lab
+fn served(testbed: &Testbed, tested: Tested, revision: &str, arguments: &[&str]) -> Result<()> {
+    let mut server = testbed
         .mcptest(arguments)?
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -101,14 +101,14 @@ fn served(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()>
         .strip_prefix("listening on ")
         .with_context(|| format!("the server says: {line}"))?;
 
-    suite(lab, leg, revision, &["--url", url])
+    suite(testbed, tested, revision, &["--url", url])
 }
 
-fn client(lab: &Lab, revision: &str) -> Result<()> {
+fn client(testbed: &Testbed, revision: &str) -> Result<()> {
     let driver = workspace::build_example("mcptest-wire", "conformance_client")?;
     suite(
-        lab,
-        Leg::Client,
+        testbed,
+        Tested::Client,
         revision,
         &["--command", &driver.to_string_lossy()],
     )
@@ -116,9 +116,9 @@ fn client(lab: &Lab, revision: &str) -> Result<()> {
 
 /// The scenarios of revision 2025-03-26, which no list of requirements has: servers without
 /// metadata of the protected resource.
-fn old_authorization(lab: &Lab) -> Result<()> {
+fn old_authorization(testbed: &Testbed) -> Result<()> {
     let driver = workspace::build_example("mcptest-wire", "conformance_client")?;
-    let bin = lab.parts.conformance_bin()?;
+    let bin = testbed.parts.conformance_bin()?;
     let path = std::env::var("PATH").unwrap_or_default();
     for scenario in [
         "auth/2025-03-26-oauth-metadata-backcompat",
@@ -127,7 +127,7 @@ fn old_authorization(lab: &Lab) -> Result<()> {
         let output = Command::new(bin.join("conformance"))
             .args(["client", "--command", &driver.to_string_lossy()])
             .args(["--scenario", scenario, "--spec-version", "2025-03-26", "-o"])
-            .arg(lab.scratch("conformance-2025-03-26")?)
+            .arg(testbed.scratch("conformance-2025-03-26")?)
             .env("PATH", format!("{}:{path}", bin.display()))
             .stdin(Stdio::null())
             .output()
@@ -141,12 +141,12 @@ fn old_authorization(lab: &Lab) -> Result<()> {
 }
 
 /// Runs what a revision requires and compares it with what is expected.
-fn suite(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> {
-    let bin = lab.parts.conformance_bin()?;
-    let results = lab.scratch(&format!("conformance-{}-{revision}", leg.name()))?;
+fn suite(testbed: &Testbed, tested: Tested, revision: &str, arguments: &[&str]) -> Result<()> {
+    let bin = testbed.parts.conformance_bin()?;
+    let results = testbed.scratch(&format!("conformance-{}-{revision}", tested.name()))?;
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new(bin.join("conformance"))
-        .arg(leg.command())
+        .arg(tested.command())
         .args(arguments)
         .args(["--requirements", revision, "-o"])
         .arg(&results)
@@ -155,8 +155,8 @@ fn suite(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> 
         .output()
         .context("cannot run the conformance suite")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let (passed, failed) = outcomes(&results, leg).with_context(|| text.clone().into_owned())?;
-    let expected = expected(leg, revision)?;
+    let (passed, failed) = outcomes(&results, tested).with_context(|| text.clone().into_owned())?;
+    let expected = expected(tested, revision)?;
     let surprising: Vec<_> = failed.difference(&expected).collect();
     let repaired: Vec<_> = expected.difference(&failed).collect();
     ensure!(
@@ -179,7 +179,7 @@ fn suite(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> 
 
 /// The scenarios in which everything passed, each with the number of checks, and those in which
 /// something failed.
-fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeSet<String>)> {
+fn outcomes(results: &Path, tested: Tested) -> Result<(BTreeMap<String, usize>, BTreeSet<String>)> {
     let (mut passed, mut failed) = (BTreeMap::new(), BTreeSet::new());
     let mut folders = vec![results.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -191,7 +191,7 @@ fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeS
             }
             continue;
         }
-        let scenario = scenario(&folder, results, leg)?;
+        let scenario = scenario(&folder, results, tested)?;
         let checks: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file)?)?;
         let count = |status: &str| {
             checks
@@ -209,19 +209,19 @@ fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeS
     Ok((passed, failed))
 }
 
-/// Of `server-SCENARIO-2026-11-15T22-05-15-831Z`, or without the prefix for the client's; a
-/// scenario may have a folder in its name.
-fn scenario(folder: &Path, results: &Path, leg: Leg) -> Result<String> {
+/// The scenario of a folder `server-SCENARIO-2026-11-15T22-05-15-831Z`, or without the prefix for
+/// the client's; a scenario may have a folder in its name.
+fn scenario(folder: &Path, results: &Path, tested: Tested) -> Result<String> {
     let name = folder.strip_prefix(results)?.to_string_lossy().into_owned();
-    let name = match leg {
-        Leg::Server | Leg::Itself => name.strip_prefix("server-").unwrap_or(&name),
-        Leg::Client => &name,
+    let name = match tested {
+        Tested::Server | Tested::Itself => name.strip_prefix("server-").unwrap_or(&name),
+        Tested::Client => &name,
     };
     Ok(name[..name.len().saturating_sub("-2026-11-15T22-05-15-831Z".len())].to_owned())
 }
 
 /// The scenarios that may fail, and must.
-fn expected(leg: Leg, revision: &str) -> Result<BTreeSet<String>> {
+fn expected(tested: Tested, revision: &str) -> Result<BTreeSet<String>> {
     let text = std::fs::read_to_string(workspace::root().join(EXPECTED))?;
     let mut found = BTreeSet::new();
     for line in text
@@ -234,7 +234,7 @@ fn expected(leg: Leg, revision: &str) -> Result<BTreeSet<String>> {
                 "{EXPECTED} has a line that is not `server|mcp|client REVISION SCENARIO`: {line}"
             );
         };
-        if (of_leg, of_revision) == (leg.name(), revision) {
+        if (of_leg, of_revision) == (tested.name(), revision) {
             found.insert(scenario.to_owned());
         }
     }

@@ -53,7 +53,7 @@ def describe_shelf() -> str:
 
 @server.tool(output_schema=None)
 def speak_revision(context: Context) -> str:
-    """Tell the revision of the protocol that this request was made in."""
+    """Return the revision of the protocol that this request was made in."""
     return str(context.request_context.protocol_version)
 
 

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::Checks;
-use super::lab::Lab;
 use super::parts;
+use super::testbed::Testbed;
 use crate::workspace;
 
 /// The driver of the browser, and the rules of accessibility.
@@ -19,39 +19,39 @@ const SUITE: &str = "tests/e2e/reports/page.yml";
 /// A run that lasts some seconds.
 const SLOW_SUITE: &str = "tests/e2e/reports/slow.yml";
 
-pub(super) fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub(super) fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     let mut pages = None;
-    let mut browser = |lab: &Lab| -> Result<Browser> {
+    let mut browser = |testbed: &Testbed| -> Result<Browser> {
         if pages.is_none() {
-            pages = Some(Browser::set_up(lab)?);
+            pages = Some(Browser::set_up(testbed)?);
         }
         pages.clone().context("no browser")
     };
     checks.check("html: everything works by keyboard, from disk", || {
-        browser(lab)?.drive("keyboard", &[])
+        browser(testbed)?.drive("keyboard", &[])
     });
     checks.check("html: plots have the points of the JSON report", || {
-        browser(lab)?.drive("plots", &[])
+        browser(testbed)?.drive("plots", &[])
     });
     checks.check("html: hostile text stays text", || {
-        hostile(lab, &browser(lab)?)
+        hostile(testbed, &browser(testbed)?)
     });
     checks.check(
         "html: 1,000 tests with 10 runs each open in two seconds",
-        || large(lab, &browser(lab)?),
+        || large(testbed, &browser(testbed)?),
     );
     // It depends on the moments of a run, so it is checked by name only.
     if checks.only.is_some() {
         checks.check("html: a page follows a run to its end", || {
-            live(lab, &browser(lab)?)
+            live(testbed, &browser(testbed)?)
         });
     }
 }
 
 /// Makes the pictures of the documentation.
 pub fn screenshots() -> Result<bool> {
-    let lab = Lab::set_up()?;
-    let browser = Browser::set_up(&lab)?;
+    let testbed = Testbed::set_up()?;
+    let browser = Browser::set_up(&testbed)?;
     browser.drive("screenshots", &["report", ""])?;
     let target = workspace::root().join("docs/images");
     std::fs::create_dir_all(&target)?;
@@ -61,7 +61,7 @@ pub fn screenshots() -> Result<bool> {
             .with_context(|| format!("cannot copy {file}"))?;
         println!("wrote docs/images/{file}");
     }
-    lab.clean_up();
+    testbed.clean_up();
     Ok(true)
 }
 
@@ -75,13 +75,13 @@ struct Browser {
 }
 
 impl Browser {
-    fn set_up(lab: &Lab) -> Result<Self> {
+    fn set_up(testbed: &Testbed) -> Result<Self> {
         let packages = packages()?;
         let source = workspace::root().join("xtask/src/e2e/html_page.mjs");
         std::fs::copy(source, packages.join("html_page.mjs"))?;
-        let folder = lab.scratch("page")?;
+        let folder = testbed.scratch("page")?;
         let file = |name: &str| folder.join(name).display().to_string();
-        let finished = lab.run(&[
+        let finished = testbed.run(&[
             "run",
             SUITE,
             "--no-history",
@@ -126,10 +126,10 @@ impl Browser {
     }
 
     /// Writes a JSON report as a page.
-    fn render(&self, lab: &Lab, name: &str) -> Result<()> {
+    fn render(&self, testbed: &Testbed, name: &str) -> Result<()> {
         let json = self.folder.join(format!("{name}.json"));
         let html = self.folder.join(format!("{name}.html"));
-        let finished = lab.run(&[
+        let finished = testbed.run(&[
             "report",
             &json.display().to_string(),
             "--reporter",
@@ -163,16 +163,16 @@ pub(super) fn chromium() -> Result<PathBuf> {
     }
 }
 
-fn hostile(lab: &Lab, browser: &Browser) -> Result<()> {
+fn hostile(testbed: &Testbed, browser: &Browser) -> Result<()> {
     browser.drive("mangle", &[])?;
-    browser.render(lab, "hostile")?;
+    browser.render(testbed, "hostile")?;
     browser.drive("hostile", &[])
 }
 
 /// A report of 1,000 tests with 10 runs each, made of the runs of a real one.
-fn large(lab: &Lab, browser: &Browser) -> Result<()> {
+fn large(testbed: &Testbed, browser: &Browser) -> Result<()> {
     write_large(&browser.folder)?;
-    browser.render(lab, "large")?;
+    browser.render(testbed, "large")?;
     browser.drive("large", &["2000"])
 }
 
@@ -209,12 +209,12 @@ fn write_large(folder: &Path) -> Result<()> {
 }
 
 /// A run with `--ui`, and a page that is open until its end and after it.
-fn live(lab: &Lab, browser: &Browser) -> Result<()> {
-    let folder = lab.scratch("live")?;
+fn live(testbed: &Testbed, browser: &Browser) -> Result<()> {
+    let folder = testbed.scratch("live")?;
     let stderr = folder.join("stderr.txt");
     let suite = workspace::root().join(SLOW_SUITE);
-    // Its history stays in a folder of its own, and the address is on standard error.
-    let mut running = lab
+    // Its history stays in its own folder, and the address is on standard error.
+    let mut running = testbed
         .mcptest(&["run", &suite.display().to_string(), "--ui"])?
         .current_dir(&folder)
         .stdout(Stdio::null())

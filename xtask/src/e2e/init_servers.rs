@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::lab::Lab;
 use super::parts;
+use super::testbed::Testbed;
 
 /// A server: its name, its registry, what is installed, its program and its arguments. `{folder}`
 /// is a scratch folder with a git repository in `repo`.
@@ -257,38 +257,38 @@ pub fn run(names: &[&str]) -> Result<bool> {
             "unknown server `{name}`"
         );
     }
-    let lab = Lab::set_up()?;
+    let testbed = Testbed::set_up()?;
     println!("| server | package | tools | tests |\n|---|---|---|---|");
     let mut good = true;
     for server in SERVERS
         .iter()
         .filter(|server| names.is_empty() || names.contains(&server.name))
     {
-        let tried = attempt(&lab, server)?;
+        let tried = attempt(&testbed, server)?;
         println!("{tried}");
         good &= !matches!(tried.outcome, Outcome::Wrong(_));
     }
-    lab.clean_up();
+    testbed.clean_up();
     Ok(good)
 }
 
 /// Tries one server.
-pub fn try_server(lab: &Lab, name: &str) -> Result<Tried> {
+pub fn try_server(testbed: &Testbed, name: &str) -> Result<Tried> {
     let server = SERVERS.iter().find(|server| server.name == name);
     attempt(
-        lab,
+        testbed,
         server.with_context(|| format!("unknown server `{name}`"))?,
     )
 }
 
-fn attempt(lab: &Lab, server: &'static Server) -> Result<Tried> {
-    let place = lab.folder.join("../servers").join(server.name);
+fn attempt(testbed: &Testbed, server: &'static Server) -> Result<Tried> {
+    let place = testbed.folder.join("../servers").join(server.name);
     let bin = match server.registry {
         Registry::Npm => parts::npm(&place, server.packages)?,
         Registry::Pypi => parts::venv(&place, server.packages)?,
     };
-    let folder = lab.scratch(&format!("server-{}", server.name))?;
-    let data = data_folder(lab)?;
+    let folder = testbed.scratch(&format!("server-{}", server.name))?;
+    let data = data_folder(testbed)?;
     let program = bin.join(server.program).to_string_lossy().into_owned();
     let arguments = server
         .arguments
@@ -304,9 +304,9 @@ fn attempt(lab: &Lab, server: &'static Server) -> Result<Tried> {
     init.extend(arguments);
     let step = |words: &[String]| -> Result<_> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut command = lab.mcptest(&words)?;
+        let mut command = testbed.mcptest(&words)?;
         command.current_dir(&folder);
-        lab.finish(&mut command)
+        testbed.finish(&mut command)
     };
     let outcome = 'outcome: {
         let made = step(&init)?;
@@ -353,8 +353,8 @@ fn reason(stderr: &str) -> Option<String> {
 }
 
 /// A folder that servers may read, with a git repository.
-fn data_folder(lab: &Lab) -> Result<PathBuf> {
-    let folder = lab.scratch("server-data")?;
+fn data_folder(testbed: &Testbed) -> Result<PathBuf> {
+    let folder = testbed.scratch("server-data")?;
     let repository = folder.join("repo");
     if !repository.join(".git").exists() {
         std::fs::create_dir_all(&repository)?;

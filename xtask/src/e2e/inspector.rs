@@ -6,16 +6,16 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::lab::{Lab, expect, report};
 use super::processes::Finished;
+use super::testbed::{Testbed, expect, report};
 use super::{Checks, serving};
 use crate::workspace;
 
 pub const WEATHER: &str = "examples/quickstart/servers/weather.yml";
 const LIBRARY: &str = "tests/e2e/mock/library.yml";
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
-    let inspector = Inspector { lab };
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
+    let inspector = Inspector { testbed };
     checks.check("inspector: tools/list of the quickstart's mock", || {
         inspector.lists(
             WEATHER,
@@ -109,7 +109,7 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
         },
     );
     checks.check("inspector: our mock over HTTP", || {
-        let serving = serving::mock(lab, WEATHER)?.ready()?;
+        let serving = serving::mock(testbed, WEATHER)?.ready()?;
         let http = [serving.url.as_str(), "--transport", "http"];
         let call = [
             "tools/call",
@@ -127,7 +127,7 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
 }
 
 struct Inspector<'a> {
-    lab: &'a Lab,
+    testbed: &'a Testbed,
 }
 
 impl Inspector<'_> {
@@ -141,9 +141,9 @@ impl Inspector<'_> {
     fn run(&self, manifest: &str, request: &[&str]) -> Result<Finished> {
         // It starts servers with few of our variables, so the mock is recognised by an argument in
         // our folder.
-        let manifest = in_folder(self.lab, manifest)?;
+        let manifest = in_folder(self.testbed, manifest)?;
         let (program, manifest) = (
-            self.lab.program.to_string_lossy(),
+            self.testbed.program.to_string_lossy(),
             manifest.to_string_lossy(),
         );
         self.with(&[&program, "mock", "--tools-from", &manifest], request)
@@ -151,8 +151,8 @@ impl Inspector<'_> {
 
     /// One request to a server: a command with its arguments, or an address.
     fn with(&self, server: &[&str], request: &[&str]) -> Result<Finished> {
-        self.lab.finish(
-            Command::new(self.lab.parts.npm_bin.join("mcp-inspector"))
+        self.testbed.finish(
+            Command::new(self.testbed.parts.npm_bin.join("mcp-inspector"))
                 .arg("--cli")
                 .args(server)
                 .arg("--method")
@@ -161,13 +161,13 @@ impl Inspector<'_> {
     }
 
     fn through_the_proxy(&self) -> Result<()> {
-        let folder = self.lab.scratch("inspector")?;
+        let folder = self.testbed.scratch("inspector")?;
         let (script, trace) = (folder.join("proxy.sh"), folder.join("trace.json"));
-        let server = self.lab.parts.npm_bin.join("mcp-server-everything");
+        let server = self.testbed.parts.npm_bin.join("mcp-server-everything");
         // It would take a `--` among the words of a server for its own.
         let line = format!(
             "exec '{}' proxy --record '{}' -- '{}'\n",
-            self.lab.program.display(),
+            self.testbed.program.display(),
             trace.display(),
             server.display()
         );
@@ -216,9 +216,11 @@ impl Inspector<'_> {
 }
 
 /// A copy of a manifest in our folder, by which the server that is given it is recognised.
-pub fn in_folder(lab: &Lab, manifest: &str) -> Result<PathBuf> {
+pub fn in_folder(testbed: &Testbed, manifest: &str) -> Result<PathBuf> {
     let from = workspace::root().join(manifest);
-    let to = lab.scratch("manifests")?.join(manifest.replace('/', "-"));
+    let to = testbed
+        .scratch("manifests")?
+        .join(manifest.replace('/', "-"));
     std::fs::copy(&from, &to).with_context(|| format!("cannot copy {manifest}"))?;
     Ok(to)
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 
 use super::Checks;
-use super::lab::Lab;
 use super::parts;
+use super::testbed::Testbed;
 use crate::dist::{self, npm, platform};
 use crate::workspace;
 
@@ -33,24 +33,24 @@ mcptest("mcptest.yml", { args: ["--no-history"] });
 mcptest("failing.yml", { args: ["--no-history"] });
 "#;
 
-pub fn run(lab: &Lab, wheel: fn() -> Result<PathBuf>, checks: &mut Checks<'_>) {
-    checks.check("install npm", || install_npm(lab));
-    checks.check("install wheel", || install_wheel(lab, &wheel()?));
+pub fn run(testbed: &Testbed, wheel: fn() -> Result<PathBuf>, checks: &mut Checks<'_>) {
+    checks.check("install npm", || install_npm(testbed));
+    checks.check("install wheel", || install_wheel(testbed, &wheel()?));
 }
 
 /// The tarballs in an empty project: `npx mcptest`, signals and exit codes, Vitest, Jest.
-fn install_npm(lab: &Lab) -> Result<()> {
+fn install_npm(testbed: &Testbed) -> Result<()> {
     let Some(platform) = platform::PLATFORMS
         .iter()
         .find(|it| it.os == "linux" && it.target.starts_with(std::env::consts::ARCH))
     else {
         anyhow::bail!("no npm package for this machine");
     };
-    let folder = lab.scratch("npm")?;
+    let folder = testbed.scratch("npm")?;
     let version = dist::version()?;
-    let program = npm::platform_package(&lab.program, platform, &version, &folder)?;
+    let program = npm::platform_package(&testbed.program, platform, &version, &folder)?;
     let launcher = npm::main_package(&version, &folder)?;
-    let project = lab.scratch("npm/project")?;
+    let project = testbed.scratch("npm/project")?;
     quickstart(&project)?;
     std::fs::write(
         project.join("package.json"),
@@ -62,7 +62,7 @@ fn install_npm(lab: &Lab) -> Result<()> {
         .args([&launcher, &program]);
     succeeds(&mut install, &project)?;
     let bin = project.join("node_modules/.bin/mcptest");
-    uses_program(lab, &bin, &project, &version)?;
+    uses_program(testbed, &bin, &project, &version)?;
     let npx = output(
         Command::new("npx").args(["--no-install", "mcptest", "--version"]),
         &project,
@@ -73,7 +73,7 @@ fn install_npm(lab: &Lab) -> Result<()> {
         npx.1
     );
 
-    let runners = parts::npm(&lab.folder.join("../runners"), &RUNNERS)?;
+    let runners = parts::npm(&testbed.folder.join("../runners"), &RUNNERS)?;
     // The helper imports `vitest` from where it is installed.
     let modules = runners.parent().context("no folder of modules")?;
     for package in std::fs::read_dir(modules)? {
@@ -116,8 +116,8 @@ fn install_npm(lab: &Lab) -> Result<()> {
 }
 
 /// The wheel in an empty environment: the program, then pytest beside it.
-fn install_wheel(lab: &Lab, wheel: &Path) -> Result<()> {
-    let project = lab.scratch("wheel")?;
+fn install_wheel(testbed: &Testbed, wheel: &Path) -> Result<()> {
+    let project = testbed.scratch("wheel")?;
     quickstart(&project)?;
     let environment = project.join("venv");
     succeeds(
@@ -138,7 +138,12 @@ fn install_wheel(lab: &Lab, wheel: &Path) -> Result<()> {
     };
     succeeds(&mut pip(&[&wheel.to_string_lossy()], true), &project)?;
     let version = dist::version()?;
-    uses_program(lab, &environment.join("bin/mcptest"), &project, &version)?;
+    uses_program(
+        testbed,
+        &environment.join("bin/mcptest"),
+        &project,
+        &version,
+    )?;
     succeeds(&mut pip(&PYTEST, false), &project)?;
     let mut pytest = Command::new(&python);
     pytest.args([
@@ -157,7 +162,7 @@ fn install_wheel(lab: &Lab, wheel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files of the quickstart, in a folder of their own.
+/// The files of the quickstart, in a separate folder.
 fn quickstart(project: &Path) -> Result<()> {
     let examples = workspace::root().join("examples/quickstart");
     std::fs::create_dir_all(project.join("servers"))?;
@@ -170,7 +175,7 @@ fn quickstart(project: &Path) -> Result<()> {
 
 /// The installed program has the version, runs the suite of the README, has its exit codes, and
 /// leaves no process behind when it is ended.
-fn uses_program(lab: &Lab, bin: &Path, project: &PathBuf, version: &str) -> Result<()> {
+fn uses_program(testbed: &Testbed, bin: &Path, project: &PathBuf, version: &str) -> Result<()> {
     let (code, text) = output(Command::new(bin).arg("--version"), project)?;
     ensure!(
         code == 0 && text.trim() == format!("mcptest {version}"),
@@ -184,7 +189,7 @@ fn uses_program(lab: &Lab, bin: &Path, project: &PathBuf, version: &str) -> Resu
         let mut run = Command::new(bin);
         run.args(["run", suite, "--no-history"])
             .current_dir(project);
-        let done = lab.finish(&mut run)?;
+        let done = testbed.finish(&mut run)?;
         let text = format!("{}{}", done.stdout, done.stderr);
         ensure!(
             done.code == Some(wanted) && text.contains(words),

@@ -9,7 +9,7 @@ use mcptest_numbers::random::SplitMix64;
 use serde_json::Value;
 
 use super::Checks;
-use super::lab::Lab;
+use super::testbed::Testbed;
 
 const KILLS: u32 = 200;
 
@@ -35,26 +35,26 @@ mock_server:
       response: "Sunny in ${args.city}, 3f2504e0-4f89-41d3-9a0c-0305e82c3301."
 "#;
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check(
         "kill -9 at 200 random moments of a recording: every cassette on disk loads",
-        || killed(lab),
+        || killed(testbed),
     );
 }
 
-fn killed(lab: &Lab) -> Result<()> {
-    let folder = lab.scratch("kills")?;
+fn killed(testbed: &Testbed) -> Result<()> {
+    let folder = testbed.scratch("kills")?;
     std::fs::write(folder.join("s.yml"), SUITE)?;
     std::fs::write(folder.join("tools.yml"), TOOLS)?;
     let suite = folder.join("s.yml").display().to_string();
     let mut random = SplitMix64::new(5);
     // The kills are spread over a little more than the time that a recording takes here.
     let began = Instant::now();
-    ended_well(lab, &["run", &suite, "--record"])?;
+    ended_well(testbed, &["run", &suite, "--record"])?;
     let longest = u64::try_from(began.elapsed().as_millis())? * 5 / 4;
     let (mut whole, mut partial) = (0, 0);
     for round in 0..KILLS {
-        let mut command = lab.mcptest(&["run", &suite, "--record"])?;
+        let mut command = testbed.mcptest(&["run", &suite, "--record"])?;
         let mut running = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -81,7 +81,7 @@ fn killed(lab: &Lab) -> Result<()> {
                     path.display()
                 );
             }
-            ended_well(lab, &["cassette", "show", &path.display().to_string()])?;
+            ended_well(testbed, &["cassette", "show", &path.display().to_string()])?;
         }
     }
     if partial == 0 || whole == 0 {
@@ -89,17 +89,17 @@ fn killed(lab: &Lab) -> Result<()> {
             "the kills came too early or too late: {whole} whole and {partial} partial cassettes were seen"
         );
     }
-    ended_well(lab, &["run", &suite, "--record"])?;
-    ended_well(lab, &["run", &suite, "--replay-only"])?;
-    ended_well(lab, &["cassette", "verify", "--suite", &suite])?;
+    ended_well(testbed, &["run", &suite, "--record"])?;
+    ended_well(testbed, &["run", &suite, "--replay-only"])?;
+    ended_well(testbed, &["cassette", "verify", "--suite", &suite])?;
     println!("     {whole} whole and {partial} partial cassettes were seen");
     Ok(())
 }
 
 /// Servers of killed runs may still be ending, so nothing is said here about processes that are
 /// left.
-fn ended_well(lab: &Lab, arguments: &[&str]) -> Result<()> {
-    let output = lab.mcptest(arguments)?.output()?;
+fn ended_well(testbed: &Testbed, arguments: &[&str]) -> Result<()> {
+    let output = testbed.mcptest(arguments)?.output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),

@@ -8,18 +8,18 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
 use super::serving::{Serving, everything_sse};
+use super::testbed::{Testbed, expect, report};
 use crate::workspace;
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check("HTTP+SSE: server-everything", || {
-        let serving = everything_sse(lab)?;
+        let serving = everything_sse(testbed)?;
         let call = json!({"tool": "echo", "args": {"message": "täst 🙂"}, "text": "täst 🙂"});
-        works(lab, &serving, &call)
+        works(testbed, &serving, &call)
     });
     checks.check("HTTP+SSE: the Python SDK", || {
-        let python = lab.parts.mcp_python()?;
+        let python = testbed.parts.mcp_python()?;
         let script = workspace::root().join("xtask/src/e2e/sse_server.py");
         let serving = Serving::start(|port| {
             let mut command = Command::new(&python);
@@ -27,13 +27,13 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
             command
         })?;
         let call = json!({"tool": "find_book", "args": {"title": "Emma"}, "text": "1815"});
-        works(lab, &serving, &call)
+        works(testbed, &serving, &call)
     });
 }
 
-fn works(lab: &Lab, serving: &Serving, call: &Value) -> Result<()> {
+fn works(testbed: &Testbed, serving: &Serving, call: &Value) -> Result<()> {
     let url = serving.sse_url();
-    let folder = lab.scratch("sse")?;
+    let folder = testbed.scratch("sse")?;
     let file = folder.join("suite.yml").to_string_lossy().into_owned();
     let test = |server: &str| {
         json!({"name": server, "server": server, "tool": call["tool"], "args": call["args"],
@@ -48,29 +48,29 @@ fn works(lab: &Lab, serving: &Serving, call: &Value) -> Result<()> {
         "tools": [test("found"), test("asked"), test("other")],
     });
     std::fs::write(&file, suite.to_string())?;
-    let finished = lab.run(&["run", &file, "--reporter=json"])?;
+    let finished = testbed.run(&["run", &file, "--reporter=json"])?;
     let report = report(&finished)?;
     expect(&report, "/tests/0/verdict", "pass")?;
     expect(&report, "/tests/1/verdict", "pass")?;
     expect(&report, "/tests/2/verdict", "error")?;
-    let doctor = lab.run(&["doctor", "--url", &url])?;
+    let doctor = testbed.run(&["doctor", "--url", &url])?;
     doctor.expect_code(0)?;
     ensure!(
         doctor.stdout.contains("the server speaks HTTP+SSE only"),
         "{}",
         doctor.stdout
     );
-    proxied(lab, &url, call)
+    proxied(testbed, &url, call)
 }
 
 /// A client on the official SDK, which speaks stdio to the proxy.
-fn proxied(lab: &Lab, url: &str, call: &Value) -> Result<()> {
-    let record: PathBuf = lab.scratch("sse")?.join("trace.json");
-    let program = lab.program.to_string_lossy().into_owned();
+fn proxied(testbed: &Testbed, url: &str, call: &Value) -> Result<()> {
+    let record: PathBuf = testbed.scratch("sse")?.join("trace.json");
+    let program = testbed.program.to_string_lossy().into_owned();
     let record = record.to_string_lossy().into_owned();
     let server = [&program, "proxy", "--url", url, "--record", &record].map(String::from);
     let plan = json!({"server": server, "calls": [[call["tool"], call["args"]]]});
-    let output = Command::new(lab.parts.mcp_python()?)
+    let output = Command::new(testbed.parts.mcp_python()?)
         .arg(workspace::root().join("xtask/src/e2e/sdk_client.py"))
         .args(["legacy", &plan.to_string()])
         .output()?;

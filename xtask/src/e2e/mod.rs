@@ -16,7 +16,6 @@ pub mod init_servers;
 mod inspector;
 mod install;
 mod kills;
-mod lab;
 mod legacy_sse;
 mod oauth;
 mod own_agents;
@@ -33,6 +32,7 @@ mod signals;
 mod small_model;
 mod stand_ins;
 mod suites;
+mod testbed;
 mod tool_tests;
 mod tutorials;
 
@@ -40,51 +40,51 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use lab::Lab;
 use stand_ins::StandIns;
+use testbed::Testbed;
 
 /// Runs the checks whose name contains the text; without one, all. True if none failed. `wheel`
 /// builds the wheel that is installed.
 pub fn run(only: Option<&str>, wheel: fn() -> Result<PathBuf>) -> Result<bool> {
-    let lab = Lab::set_up()?;
+    let testbed = Testbed::set_up()?;
     let mut checks = Checks {
         only,
         passed: 0,
         failed: 0,
     };
-    suites::run(&lab, &mut checks);
-    protocol::run(&lab, &mut checks);
-    tool_tests::run(&lab, &mut checks);
-    tutorials::run(&lab, &mut checks);
-    init::run(&lab, &mut checks);
-    inspector::run(&lab, &mut checks);
-    sdk_clients::run(&lab, &mut checks);
-    catalogs::run(&lab, &mut checks);
-    readers::run(&lab, &mut checks);
-    html::run(&lab, &mut checks);
-    install::run(&lab, wheel, &mut checks);
-    conformance::run(&lab, &mut checks);
-    oauth::run(&lab, &mut checks);
-    legacy_sse::run(&lab, &mut checks);
-    agents::run(&lab, &mut checks);
-    agents_under_test::run(&lab, &mut checks);
-    attacks::run(&lab, &mut checks);
-    own_agents::run(&lab, &mut checks);
-    coding_agents::run(&lab, &mut checks);
-    producers::run(&lab, &mut checks);
-    signals::run(&lab, &mut checks);
-    kills::run(&lab, &mut checks);
-    let stand_ins = StandIns::new(&lab);
-    providers::run(&lab, &stand_ins, &mut checks);
-    proxies::run(&lab, &stand_ins, &mut checks);
-    small_model::run(&lab, &stand_ins, &mut checks);
+    suites::run(&testbed, &mut checks);
+    protocol::run(&testbed, &mut checks);
+    tool_tests::run(&testbed, &mut checks);
+    tutorials::run(&testbed, &mut checks);
+    init::run(&testbed, &mut checks);
+    inspector::run(&testbed, &mut checks);
+    sdk_clients::run(&testbed, &mut checks);
+    catalogs::run(&testbed, &mut checks);
+    readers::run(&testbed, &mut checks);
+    html::run(&testbed, &mut checks);
+    install::run(&testbed, wheel, &mut checks);
+    conformance::run(&testbed, &mut checks);
+    oauth::run(&testbed, &mut checks);
+    legacy_sse::run(&testbed, &mut checks);
+    agents::run(&testbed, &mut checks);
+    agents_under_test::run(&testbed, &mut checks);
+    attacks::run(&testbed, &mut checks);
+    own_agents::run(&testbed, &mut checks);
+    coding_agents::run(&testbed, &mut checks);
+    producers::run(&testbed, &mut checks);
+    signals::run(&testbed, &mut checks);
+    kills::run(&testbed, &mut checks);
+    let stand_ins = StandIns::new(&testbed);
+    providers::run(&testbed, &stand_ins, &mut checks);
+    proxies::run(&testbed, &stand_ins, &mut checks);
+    small_model::run(&testbed, &stand_ins, &mut checks);
     drop(stand_ins);
-    lab.clean_up();
+    testbed.clean_up();
     println!("{} passed, {} failed", checks.passed, checks.failed);
     Ok(checks.failed == 0 && checks.passed > 0)
 }
 
-/// Counts, and tells each outcome as it comes.
+/// Counts the outcomes, and prints each when it is known.
 struct Checks<'a> {
     only: Option<&'a str>,
     passed: usize,

@@ -10,9 +10,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::lab::{Lab, expect, report};
 use super::processes::Finished;
 use super::stand_ins::StandIn;
+use super::testbed::{Testbed, expect, report};
 use super::{Checks, html, parts};
 use crate::workspace;
 
@@ -22,16 +22,20 @@ const SCRIPTS: [&str; 2] = ["oauth_servers.mjs", "oauth_agent.mjs"];
 
 const SECRET: &str = "s3cret of-ci/with:odd+chars%";
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check(
         "oauth: client credentials with a secret and with keys",
-        || client_credentials(lab),
+        || client_credentials(testbed),
     );
-    checks.check("oauth: tokens end in the middle of runs", || expiry(lab));
-    checks.check("oauth: a login in Chromium, until it is ended", || {
-        login(lab)
+    checks.check("oauth: tokens end in the middle of runs", || {
+        expiry(testbed)
     });
-    checks.check("oauth: a login that is denied in Chromium", || denied(lab));
+    checks.check("oauth: a login in Chromium, until it is ended", || {
+        login(testbed)
+    });
+    checks.check("oauth: a login that is denied in Chromium", || {
+        denied(testbed)
+    });
 }
 
 /// The servers of one check.
@@ -42,23 +46,23 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(lab: &Lab, name: &str, ttl: u32) -> Result<Self> {
+    fn start(testbed: &Testbed, name: &str, ttl: u32) -> Result<Self> {
         let packages = workspace::target_directory()?.join("e2e/oauth");
         parts::npm(&packages, &PACKAGES)?;
         for script in SCRIPTS {
             let source = workspace::root().join("xtask/src/e2e").join(script);
             std::fs::copy(source, packages.join(script))?;
         }
-        let folder = lab.scratch(name)?;
+        let folder = testbed.scratch(name)?;
         let settings = json!({"ttl": ttl, "secret": SECRET, "keys": folder});
         let mut command = Command::new("node");
         command
             .current_dir(&packages)
             .arg("oauth_servers.mjs")
-            // Arguments with the lab's folder are a mark of what our program left behind.
+            // Arguments with the testbed's folder are a mark of what our program left behind.
             .env("E2E_OAUTH", settings.to_string());
         Ok(Self {
-            stand_in: StandIn::that_tells(&mut command)?,
+            stand_in: StandIn::with_printed_address(&mut command)?,
             folder,
             packages,
         })
@@ -84,9 +88,9 @@ impl Servers {
         Ok(file.to_string_lossy().into_owned())
     }
 
-    fn mcptest(&self, lab: &Lab, arguments: &[&str]) -> Result<Finished> {
-        let mut command = lab.mcptest(arguments)?;
-        let finished = lab.finish(self.environment(&mut command))?;
+    fn mcptest(&self, testbed: &Testbed, arguments: &[&str]) -> Result<Finished> {
+        let mut command = testbed.mcptest(arguments)?;
+        let finished = testbed.finish(self.environment(&mut command))?;
         self.check(&finished)?;
         Ok(finished)
     }
@@ -115,8 +119,8 @@ fn call(name: &str, tool: &str, answer: &str) -> String {
     )
 }
 
-fn client_credentials(lab: &Lab) -> Result<()> {
-    let servers = Servers::start(lab, "oauth-ci", 600)?;
+fn client_credentials(testbed: &Testbed) -> Result<()> {
+    let servers = Servers::start(testbed, "oauth-ci", 600)?;
     let clients = [
         ("ci-secret", "client_secret_env: CI_CLIENT_SECRET"),
         ("ci-ES256", "private_key_file: ES256.pem"),
@@ -132,17 +136,17 @@ fn client_credentials(lab: &Lab) -> Result<()> {
         // The server asks for a further scope.
         tests += &call("write", "write_note", client);
         let suite = servers.suite(&auth, &tests)?;
-        let finished = servers.mcptest(lab, &["run", &suite, "--reporter=json"])?;
+        let finished = servers.mcptest(testbed, &["run", &suite, "--reporter=json"])?;
         finished.expect_code(0).with_context(|| client.to_owned())?;
         expect(&report(&finished)?, "/verdict", "pass")?;
     }
     // The settings are those of CI: a wrong secret is an error, not a failure.
     let auth = "{type: client_credentials, client_id: ci-secret, client_secret_env: HOME}";
     let suite = servers.suite(auth, &format!("tools:\n{}", call("who", "who_am_i", "x")))?;
-    let finished = servers.mcptest(lab, &["run", &suite, "--reporter=json"])?;
+    let finished = servers.mcptest(testbed, &["run", &suite, "--reporter=json"])?;
     finished.expect_code(2)?;
     expect(&report(&finished)?, "/tests/0/runs/0/error/kind", "auth")?;
-    let doctor = servers.mcptest(lab, &["doctor", "--suite", &suite])?;
+    let doctor = servers.mcptest(testbed, &["doctor", "--suite", &suite])?;
     ensure!(
         doctor.stdout.contains("`invalid_client`"),
         "{}",
@@ -152,8 +156,8 @@ fn client_credentials(lab: &Lab) -> Result<()> {
 }
 
 /// Direct tests, a scripted model and an agent under test, each longer than a token lives.
-fn expiry(lab: &Lab) -> Result<()> {
-    let servers = Servers::start(lab, "oauth-expiry", 2)?;
+fn expiry(testbed: &Testbed) -> Result<()> {
+    let servers = Servers::start(testbed, "oauth-expiry", 2)?;
     let auth =
         "{type: client_credentials, client_id: ci-secret, client_secret_env: CI_CLIENT_SECRET}";
     let mut tests = "tools:\n".to_owned();
@@ -183,7 +187,7 @@ fn expiry(lab: &Lab) -> Result<()> {
         servers.packages.display()
     );
     let suite = servers.suite(auth, &tests)?;
-    let finished = servers.mcptest(lab, &["run", &suite, "--reporter=json", "--jobs=1"])?;
+    let finished = servers.mcptest(testbed, &["run", &suite, "--reporter=json", "--jobs=1"])?;
     finished.expect_code(0)?;
     expect(&report(&finished)?, "/verdict", "pass")?;
     let journal = servers.journal()?;
@@ -197,11 +201,11 @@ fn expiry(lab: &Lab) -> Result<()> {
 }
 
 /// A folder with an `xdg-open` that is a person at Chromium.
-fn browser(lab: &Lab, servers: &Servers, answer: &str) -> Result<PathBuf> {
+fn browser(testbed: &Testbed, servers: &Servers, answer: &str) -> Result<PathBuf> {
     let packages = html::packages()?;
     let source = workspace::root().join("xtask/src/e2e/oauth_login.mjs");
     std::fs::copy(source, packages.join("oauth_login.mjs"))?;
-    let folder = lab.scratch(&format!("browser-{answer}"))?;
+    let folder = testbed.scratch(&format!("browser-{answer}"))?;
     let program = folder.join("xdg-open");
     // It may need longer to close than mcptest, which does not wait for it.
     let script = format!(
@@ -217,21 +221,21 @@ fn browser(lab: &Lab, servers: &Servers, answer: &str) -> Result<PathBuf> {
 }
 
 /// Logs in; mcptest opens the browser itself.
-fn log_in(lab: &Lab, servers: &Servers, browser: &Path, more: &[&str]) -> Result<Finished> {
+fn log_in(testbed: &Testbed, servers: &Servers, browser: &Path, more: &[&str]) -> Result<Finished> {
     let suite = servers.folder.join("suite.yml");
     let suite = suite.to_string_lossy();
-    let mut command = lab.mcptest(&["auth", "login", "guarded", "--suite", &suite])?;
+    let mut command = testbed.mcptest(&["auth", "login", "guarded", "--suite", &suite])?;
     let path = std::env::var("PATH").unwrap_or_default();
     command
         .args(more)
         .env("PATH", format!("{}:{path}", browser.display()));
-    let finished = lab.finish(servers.environment(&mut command))?;
+    let finished = testbed.finish(servers.environment(&mut command))?;
     servers.check(&finished)?;
     Ok(finished)
 }
 
-fn login(lab: &Lab) -> Result<()> {
-    let servers = Servers::start(lab, "oauth-login", 2)?;
+fn login(testbed: &Testbed) -> Result<()> {
+    let servers = Servers::start(testbed, "oauth-login", 2)?;
     let mut tests = "tools:\n".to_owned();
     for number in 1..=4 {
         tests += &call(&format!("wait {number}"), "wait", "ada");
@@ -239,19 +243,19 @@ fn login(lab: &Lab) -> Result<()> {
     tests += &call("leak", "show_token", "your token is");
     let suite = servers.suite("{type: authorization_code}", &tests)?;
     let run = ["run", &suite, "--reporter=json"];
-    let before = servers.mcptest(lab, &run)?;
+    let before = servers.mcptest(testbed, &run)?;
     before.expect_code(2)?;
     ensure!(
         before.stdout.contains("run `mcptest auth login guarded`"),
         "{}",
         before.stdout
     );
-    let browser = browser(lab, &servers, "")?;
-    let logged_in = log_in(lab, &servers, &browser, &[])?;
+    let browser = browser(testbed, &servers, "")?;
+    let logged_in = log_in(testbed, &servers, &browser, &[])?;
     logged_in.expect_code(0)?;
     ensure!(logged_in.stdout.contains("it is refreshed without you"));
     // Its token ends several times; each refresh token can be used once.
-    let finished = servers.mcptest(lab, &run)?;
+    let finished = servers.mcptest(testbed, &run)?;
     finished.expect_code(0)?;
     let journal = servers.journal()?;
     let of = |grant: &str| {
@@ -269,29 +273,29 @@ fn login(lab: &Lab) -> Result<()> {
         "{type: authorization_code}",
         &format!("tools:\n{}", call("write", "write_note", "ada")),
     )?;
-    let refused = servers.mcptest(lab, &["run", &write, "--reporter=json"])?;
+    let refused = servers.mcptest(testbed, &["run", &write, "--reporter=json"])?;
     refused.expect_code(2)?;
     let command = "run `mcptest auth login guarded --scope write`";
     ensure!(refused.stdout.contains(command), "{}", refused.stdout);
-    log_in(lab, &servers, &browser, &["--scope", "write"])?.expect_code(0)?;
-    let accepted = servers.mcptest(lab, &["run", &write, "--reporter=json"])?;
+    log_in(testbed, &servers, &browser, &["--scope", "write"])?.expect_code(0)?;
+    let accepted = servers.mcptest(testbed, &["run", &write, "--reporter=json"])?;
     accepted.expect_code(0)?;
     // The client was registered once.
     ensure!(servers.journal()?["clients"].as_array().map(Vec::len) == Some(1));
-    let out = servers.mcptest(lab, &["auth", "logout", "--url", &servers.url()])?;
+    let out = servers.mcptest(testbed, &["auth", "logout", "--url", &servers.url()])?;
     ensure!(
         out.stdout.contains("its tokens are revoked and deleted"),
         "{}",
         out.stdout
     );
-    servers.mcptest(lab, &["run", &write])?.expect_code(2)
+    servers.mcptest(testbed, &["run", &write])?.expect_code(2)
 }
 
-fn denied(lab: &Lab) -> Result<()> {
-    let servers = Servers::start(lab, "oauth-denied", 60)?;
+fn denied(testbed: &Testbed) -> Result<()> {
+    let servers = Servers::start(testbed, "oauth-denied", 60)?;
     servers.suite("{type: authorization_code}", "tools: []\n")?;
-    let browser = browser(lab, &servers, "deny")?;
-    let finished = log_in(lab, &servers, &browser, &[])?;
+    let browser = browser(testbed, &servers, "deny")?;
+    let finished = log_in(testbed, &servers, &browser, &[])?;
     finished.expect_code(2)?;
     let reason = "the authorization server refused the login: `access_denied`";
     ensure!(finished.stderr.contains(reason), "{}", finished.stderr);

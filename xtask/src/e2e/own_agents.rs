@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::Checks;
 use super::agents_under_test::{Provider, RUNS, compare, comparison, script};
-use super::lab::{Lab, report};
+use super::testbed::{Testbed, report};
 use crate::workspace;
 
 const EXAMPLE: &str = "examples/own-agents";
 
 /// Runs the checks if a name is given: ten agents at once take long.
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     if checks.only.is_none() {
         return;
     }
@@ -24,22 +24,22 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     {
         checks.check(
             &format!("own agent under test {name}: {RUNS} runs score as the scripted model does"),
-            || same_figures(lab, index, name),
+            || same_figures(testbed, index, name),
         );
     }
 }
 
-fn same_figures(lab: &Lab, index: usize, name: &str) -> Result<()> {
+fn same_figures(testbed: &Testbed, index: usize, name: &str) -> Result<()> {
     let python: PathBuf = match name {
-        "langgraph" => lab.parts.langgraph_python()?,
-        "claude-agent-sdk" => lab.parts.claude_sdk_python()?,
-        _ => lab.parts.openai_agents_python()?,
+        "langgraph" => testbed.parts.langgraph_python()?,
+        "claude-agent-sdk" => testbed.parts.claude_sdk_python()?,
+        _ => testbed.parts.openai_agents_python()?,
     };
     let example = workspace::root().join(EXAMPLE);
     let agent = agent_of(&example.join("mcptest.yml"), index)?;
     ensure!(agent["name"] == name, "the example has {}", agent["name"]);
     // The programs are beside the suite.
-    let folder = lab.scratch(&format!("own-agent-{name}"))?;
+    let folder = testbed.scratch(&format!("own-agent-{name}"))?;
     for entry in std::fs::read_dir(&example)? {
         let path = entry?.path();
         if let Some(file) = path
@@ -56,14 +56,14 @@ fn same_figures(lab: &Lab, index: usize, name: &str) -> Result<()> {
     )?;
     let provider = Provider::start(&script())?;
     let suite = suite.to_string_lossy().into_owned();
-    let mut command = lab.mcptest(&["run", &suite, "--reporter", "json", "--live"])?;
+    let mut command = testbed.mcptest(&["run", &suite, "--reporter", "json", "--live"])?;
     command
         .env("PYTHON", python)
         .env("OPENAI_BASE_URL", format!("{}/v1", provider.address))
         .env("OPENAI_API_KEY", "sk-stand-in-0123456789")
         .env("ANTHROPIC_BASE_URL", &provider.address)
         .env("ANTHROPIC_API_KEY", "sk-stand-in-0123456789");
-    compare(&report(&lab.finish(&mut command)?)?, RUNS)
+    compare(&report(&testbed.finish(&mut command)?)?, RUNS)
 }
 
 /// Two mock servers. LangGraph starts a server for each call, so they must start quickly.

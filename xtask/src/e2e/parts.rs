@@ -230,7 +230,7 @@ impl Parts {
     }
 }
 
-/// Packages of npm in a folder of their own. Returns the folder of their programs.
+/// Installs npm packages into a separate folder. Returns the folder of their programs.
 pub fn npm(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     version("npm")?;
     installed(folder, &version("node")?, packages, || {
@@ -249,7 +249,7 @@ pub fn npm(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     Ok(folder.join("node_modules/.bin"))
 }
 
-/// Packages of PyPI in a virtual environment of their own. Returns the folder of its programs.
+/// Installs PyPI packages into a separate virtual environment. Returns the folder of its programs.
 pub fn venv(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     installed(folder, &version("python3")?, packages, || {
         run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;

@@ -220,7 +220,7 @@ mod tests {
             .to_string();
         assert!(error.starts_with("processes were left behind: "), "{error}");
         assert!(error.contains("sleep 61.25"), "{error}");
-        // Without our variable only the arguments tell.
+        // Without our variable only the arguments identify it.
         let mut command = Command::new("sh");
         command.args(["-c", "env -i sleep 61.75 & exit 0"]);
         let error = run(&mut command, "61.75")

@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::Checks;
-use super::lab::Lab;
 use super::serving::{Serving, everything, everything_sse};
 use super::suites::{passes, passes_at};
+use super::testbed::Testbed;
 use crate::workspace;
 
 /// The suites, with the number of their tests.
@@ -21,30 +21,30 @@ const FASTMCP: (&str, usize) = ("fastmcp-protocol.yml", 20);
 
 const EVERYTHING_COMMAND: &str = r#"command: ["${E2E_NPM_BIN}/mcp-server-everything"]"#;
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for (suite, tests) in [EVERYTHING, PYTHON, PYTHON_STATELESS, FASTMCP] {
         checks.check(
             &format!("{suite}: {tests} tests pass, no process is left"),
             || {
-                let report = passes(lab, suite, tests)?;
+                let report = passes(testbed, suite, tests)?;
                 has_evidence(&report)
             },
         );
     }
     checks.check("python-sdk.yml: the same in revision 2025-11-25", || {
         let older = [("lifecycle: auto", "lifecycle: initialize")];
-        passes_changed(lab, PYTHON, &older)
+        passes_changed(testbed, PYTHON, &older)
     });
     checks.check("everything-protocol.yml: the same over HTTP", || {
-        let (_, serving) = everything(lab)?;
+        let (_, serving) = everything(testbed)?;
         let serving = serving.ready()?;
         let url = format!("url: {}", serving.url);
-        passes_changed(lab, EVERYTHING, &[(EVERYTHING_COMMAND, &url)])
+        passes_changed(testbed, EVERYTHING, &[(EVERYTHING_COMMAND, &url)])
     });
     checks.check("everything-protocol.yml: the same over HTTP+SSE", || {
-        let serving = everything_sse(lab)?.ready()?;
+        let serving = everything_sse(testbed)?.ready()?;
         let url = format!("url: {}", serving.sse_url());
-        passes_changed(lab, EVERYTHING, &[(EVERYTHING_COMMAND, &url)])
+        passes_changed(testbed, EVERYTHING, &[(EVERYTHING_COMMAND, &url)])
     });
     checks.check(
         "python-sdk.yml: the same over HTTP, in both eras of the protocol",
@@ -56,10 +56,10 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
             for (suite, lifecycle) in [(PYTHON, newer), (PYTHON, older), (PYTHON_STATELESS, found)]
             {
                 // Tests change what it has.
-                let serving = python(lab)?.ready()?;
+                let serving = python(testbed)?.ready()?;
                 let url = format!("url: {}", serving.url);
                 let changes = [(command, url.as_str()), lifecycle];
-                passes_changed(lab, suite, &changes)?;
+                passes_changed(testbed, suite, &changes)?;
             }
             Ok(())
         },
@@ -67,10 +67,10 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
 }
 
 /// The server on the official SDK, on HTTP.
-fn python(lab: &Lab) -> Result<Serving> {
+fn python(testbed: &Testbed) -> Result<Serving> {
     let script = workspace::root().join("xtask/src/e2e/python_sdk_server.py");
     Serving::start(|port| {
-        let mut command = Command::new(&lab.parts.fastmcp_python);
+        let mut command = Command::new(&testbed.parts.fastmcp_python);
         command.arg(&script).arg(port.to_string());
         command
     })
@@ -78,7 +78,7 @@ fn python(lab: &Lab) -> Result<Serving> {
 
 /// A suite passes with changes of its text.
 fn passes_changed(
-    lab: &Lab,
+    testbed: &Testbed,
     (suite, tests): (&str, usize),
     changes: &[(&str, &str)],
 ) -> Result<()> {
@@ -89,9 +89,9 @@ fn passes_changed(
         ensure!(text.contains(from), "{suite} has no `{from}`");
         text = text.replace(from, to);
     }
-    let changed = lab.scratch("changed")?.join(suite);
+    let changed = testbed.scratch("changed")?.join(suite);
     std::fs::write(&changed, text).context("cannot write the suite")?;
-    let report = passes_at(lab, &path_text(&changed), tests)?;
+    let report = passes_at(testbed, &path_text(&changed), tests)?;
     has_evidence(&report)
 }
 

@@ -2,7 +2,7 @@
 
     provider_oracle.py UPSTREAM
 
-Prints its address, forwards every POST unchanged, and tells on GET /verdict how many requests of each dialect it saw and what was wrong with them.
+Prints its address, forwards every POST unchanged, and reports on GET /verdict how many requests of each dialect it saw and what was wrong with them.
 The SDKs' types allow unknown keys; here they are refused, so that a misspelt one is found.
 """
 

@@ -7,16 +7,16 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
 use super::processes::Finished;
 use super::stand_ins::{KEY, StandIn, StandIns};
+use super::testbed::{Testbed, expect, report};
 
 const SUITE: &str = "tests/e2e/providers/providers.yml";
 
 /// Four dialects, each whole and streamed.
 const MODELS: usize = 8;
 
-pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
     for test in [
         "parallel calls",
         "tokens are counted",
@@ -29,32 +29,32 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
             &format!("providers: aimock, {test}, in every dialect"),
             || {
                 let at = Addresses::plain(stand_ins.oracle()?);
-                all_pass(lab, &at, test, MODELS).map(drop)
+                all_pass(testbed, &at, test, MODELS).map(drop)
             },
         );
     }
     checks.check(
         "providers: what is sent fits the official SDKs' own types",
-        || sent(lab, stand_ins),
+        || sent(testbed, stand_ins),
     );
     checks.check(
         "providers: recorded in every dialect, replayed without them to the same bytes",
-        || replayed(lab, stand_ins),
+        || replayed(testbed, stand_ins),
     );
     checks.check(
         "providers: refusals are one row each, and every other result is there",
-        || refused(lab, stand_ins),
+        || refused(testbed, stand_ins),
     );
     checks.check(
         "providers: 504 runs with a fifth of the requests refused or cut off, none lost",
-        || many(lab, stand_ins),
+        || many(testbed, stand_ins),
     );
     checks.check(
         "providers: llmock, a tool of its choice, in every dialect",
         || {
             let llmock = stand_ins.llmock()?;
             all_pass(
-                lab,
+                testbed,
                 &Addresses::of_llmock(llmock),
                 "the stand-in chooses",
                 MODELS,
@@ -96,20 +96,26 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
     ] {
         checks.check(
             &format!("providers: llmock, {name}, no finding in its verdict"),
-            || resilient(lab, stand_ins.llmock()?, &fault, at_least),
+            || resilient(testbed, stand_ins.llmock()?, &fault, at_least),
         );
     }
     checks.check(
         "providers: llmock, broken arguments and invented tools are evidence",
-        || evidence(lab, stand_ins.llmock()?),
+        || evidence(testbed, stand_ins.llmock()?),
     );
     checks.check("providers: litellm as translator, in every dialect", || {
         let litellm = stand_ins.litellm()?;
-        all_pass(lab, &Addresses::plain(litellm), "parallel calls", MODELS).map(drop)
+        all_pass(
+            testbed,
+            &Addresses::plain(litellm),
+            "parallel calls",
+            MODELS,
+        )
+        .map(drop)
     });
     checks.check(
         "providers: litellm, a block that nobody asked for is kept",
-        || unknown_block(lab, stand_ins.litellm()?),
+        || unknown_block(testbed, stand_ins.litellm()?),
     );
 }
 
@@ -148,14 +154,19 @@ impl Addresses {
     }
 }
 
-fn run_suite(lab: &Lab, at: &Addresses, filter: &str) -> Result<Finished> {
-    run_suite_with(lab, at, filter, &[])
+fn run_suite(testbed: &Testbed, at: &Addresses, filter: &str) -> Result<Finished> {
+    run_suite_with(testbed, at, filter, &[])
 }
 
-fn run_suite_with(lab: &Lab, at: &Addresses, filter: &str, more: &[&str]) -> Result<Finished> {
-    let mut command = suite_command(lab, at, filter)?;
+fn run_suite_with(
+    testbed: &Testbed,
+    at: &Addresses,
+    filter: &str,
+    more: &[&str],
+) -> Result<Finished> {
+    let mut command = suite_command(testbed, at, filter)?;
     command.args(more);
-    let finished = lab.finish(&mut command)?;
+    let finished = testbed.finish(&mut command)?;
     ensure!(
         !finished.stdout.contains(KEY) && !finished.stderr.contains(KEY),
         "the key is in the output"
@@ -164,8 +175,8 @@ fn run_suite_with(lab: &Lab, at: &Addresses, filter: &str, more: &[&str]) -> Res
 }
 
 /// The tests of the suite that have this in their name.
-pub fn suite_command(lab: &Lab, at: &Addresses, filter: &str) -> Result<Command> {
-    let mut command = lab.mcptest(&["run", SUITE, "--reporter=json", "--filter", filter])?;
+pub fn suite_command(testbed: &Testbed, at: &Addresses, filter: &str) -> Result<Command> {
+    let mut command = testbed.mcptest(&["run", SUITE, "--reporter=json", "--filter", filter])?;
     command
         .env("E2E_ANTHROPIC_URL", &at.anthropic)
         .env("E2E_OPENAI_URL", &at.openai)
@@ -178,8 +189,8 @@ fn tests(report: &Value) -> &[Value] {
     report["tests"].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn all_pass(lab: &Lab, at: &Addresses, filter: &str, count: usize) -> Result<Value> {
-    let finished = run_suite(lab, at, filter)?;
+fn all_pass(testbed: &Testbed, at: &Addresses, filter: &str, count: usize) -> Result<Value> {
+    let finished = run_suite(testbed, at, filter)?;
     let report = report(&finished)?;
     expect(&report, "/verdict", "pass")?;
     finished.expect_code(0)?;
@@ -190,10 +201,10 @@ fn all_pass(lab: &Lab, at: &Addresses, filter: &str, count: usize) -> Result<Val
 
 /// Errors and pictures in the way of each dialect, and nothing in any request that the SDKs do not
 /// know.
-fn sent(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
+fn sent(testbed: &Testbed, stand_ins: &StandIns<'_>) -> Result<()> {
     let oracle = stand_ins.oracle()?;
     for test in ["an error of the tool", "a picture"] {
-        all_pass(lab, &Addresses::plain(oracle), test, MODELS)?;
+        all_pass(testbed, &Addresses::plain(oracle), test, MODELS)?;
     }
     let seen = oracle.get("/verdict")?;
     ensure!(
@@ -267,13 +278,13 @@ fn sent(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
 }
 
 /// Tool results with errors among them; the replay has neither model nor server.
-fn replayed(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
+fn replayed(testbed: &Testbed, stand_ins: &StandIns<'_>) -> Result<()> {
     for test in ["parallel calls", "an error of the tool", "no end"] {
-        let cassettes = lab.scratch("provider-cassettes")?;
+        let cassettes = testbed.scratch("provider-cassettes")?;
         let cassettes = cassettes.to_string_lossy();
         let run = |at: &Addresses, how: &str| {
             run_suite_with(
-                lab,
+                testbed,
                 at,
                 test,
                 &["--no-timing", "--cassettes", &cassettes, how],
@@ -318,8 +329,8 @@ fn holds(folder: &Path, text: &str) -> Result<bool> {
 }
 
 /// A refused key and a refused model among tests that pass.
-fn refused(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
-    let finished = run_suite(lab, &Addresses::plain(stand_ins.aimock()?), "a ")?;
+fn refused(testbed: &Testbed, stand_ins: &StandIns<'_>) -> Result<()> {
+    let finished = run_suite(testbed, &Addresses::plain(stand_ins.aimock()?), "a ")?;
     finished.expect_code(2)?;
     let report = report(&finished)?;
     for (name, verdict, kind, words) in [
@@ -358,14 +369,14 @@ fn refused(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     Ok(())
 }
 
-fn many(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
+fn many(testbed: &Testbed, stand_ins: &StandIns<'_>) -> Result<()> {
     let aimock = stand_ins.aimock()?;
     let asked_before = aimock.total("/__aimock/journal?limit=1&path=/v1/messages")?;
     aimock.post(
         "/__aimock/chaos",
         &json!({"rateLimitRate": 0.1, "disconnectRate": 0.1}),
     )?;
-    let outcome = all_pass(lab, &Addresses::plain(aimock), "many runs", MODELS);
+    let outcome = all_pass(testbed, &Addresses::plain(aimock), "many runs", MODELS);
     aimock.post("/__aimock/chaos", &json!({}))?;
     let report = outcome?;
     let runs = tests(&report)
@@ -390,13 +401,13 @@ fn many(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One fault for each of the first requests; everything passes all the same, and llmock has nothing
+/// One fault for each of the first requests; everything passes nevertheless, and llmock has nothing
 /// to say against its client.
-fn resilient(lab: &Lab, llmock: &StandIn, fault: &Value, at_least: u64) -> Result<()> {
+fn resilient(testbed: &Testbed, llmock: &StandIn, fault: &Value, at_least: u64) -> Result<()> {
     llmock.post("/_llmock/reset", &json!({}))?;
     llmock.post("/_llmock/scenario", &json!({"behaviors": [fault]}))?;
     all_pass(
-        lab,
+        testbed,
         &Addresses::of_llmock(llmock),
         "the stand-in chooses",
         MODELS,
@@ -411,9 +422,9 @@ fn resilient(lab: &Lab, llmock: &StandIn, fault: &Value, at_least: u64) -> Resul
     Ok(())
 }
 
-/// A mistake of a model is a failure of the agent, with the whole story in the trace; never an
+/// A mistake of a model is a failure of the agent, with all details in the trace; never an
 /// error.
-fn evidence(lab: &Lab, llmock: &StandIn) -> Result<()> {
+fn evidence(testbed: &Testbed, llmock: &StandIn) -> Result<()> {
     for (kind, words) in [
         ("malformed_arguments", "arguments"),
         ("unknown_tool", "Unknown tool"),
@@ -421,7 +432,11 @@ fn evidence(lab: &Lab, llmock: &StandIn) -> Result<()> {
         llmock.post("/_llmock/reset", &json!({}))?;
         let fault = json!({"type": "tool_fault", "kind": kind, "times": MODELS});
         llmock.post("/_llmock/scenario", &json!({"behaviors": [fault]}))?;
-        let finished = run_suite(lab, &Addresses::of_llmock(llmock), "the stand-in chooses")?;
+        let finished = run_suite(
+            testbed,
+            &Addresses::of_llmock(llmock),
+            "the stand-in chooses",
+        )?;
         finished.expect_code(1)?;
         let report = report(&finished)?;
         ensure!(
@@ -445,8 +460,13 @@ fn evidence(lab: &Lab, llmock: &StandIn) -> Result<()> {
 }
 
 /// litellm puts a `redacted_thinking` block before the text of its Anthropic answer.
-fn unknown_block(lab: &Lab, litellm: &StandIn) -> Result<()> {
-    let report = all_pass(lab, &Addresses::plain(litellm), "parallel calls", MODELS)?;
+fn unknown_block(testbed: &Testbed, litellm: &StandIn) -> Result<()> {
+    let report = all_pass(
+        testbed,
+        &Addresses::plain(litellm),
+        "parallel calls",
+        MODELS,
+    )?;
     for test in tests(&report).iter().filter(|test| {
         test["model"]
             .as_str()

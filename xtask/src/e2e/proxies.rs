@@ -6,32 +6,32 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
 use super::providers::{Addresses, suite_command};
 use super::stand_ins::{StandIn, StandIns};
+use super::testbed::{Testbed, expect, report};
 use crate::workspace;
 
 const NAME: &str = "corporate";
 const PASSWORD: &str = "pr0xy-w0rd-that-nobody-sees";
 
-pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
     checks.check(
         "proxies: models in every dialect through proxy-chain",
-        || models(lab, stand_ins),
+        || models(testbed, stand_ins),
     );
     checks.check(
         "proxies: FastMCP over TLS through a tunnel of proxy-chain",
-        || tunnel(lab),
+        || tunnel(testbed),
     );
 }
 
-fn start(lab: &Lab) -> Result<StandIn> {
+fn start(testbed: &Testbed) -> Result<StandIn> {
     let mut command = Command::new("node");
     command
         .arg(workspace::root().join("xtask/src/e2e/proxy_server.js"))
-        .arg(lab.parts.proxy_chain()?)
+        .arg(testbed.parts.proxy_chain()?)
         .args([NAME, PASSWORD]);
-    StandIn::that_tells(&mut command)
+    StandIn::with_printed_address(&mut command)
 }
 
 /// The value of a variable that names the proxy.
@@ -39,11 +39,11 @@ fn with_password(proxy: &StandIn, password: &str) -> String {
     format!("http://{NAME}:{password}@{}", proxy.host())
 }
 
-fn models(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
-    let (aimock, proxy) = (stand_ins.aimock()?, start(lab)?);
+fn models(testbed: &Testbed, stand_ins: &StandIns<'_>) -> Result<()> {
+    let (aimock, proxy) = (stand_ins.aimock()?, start(testbed)?);
     let run = |password: &str| {
-        let mut command = suite_command(lab, &Addresses::plain(aimock), "tokens are counted")?;
-        lab.finish(
+        let mut command = suite_command(testbed, &Addresses::plain(aimock), "tokens are counted")?;
+        testbed.finish(
             command
                 .env("HTTP_PROXY", with_password(&proxy, password))
                 .env("MCPTEST_PROXY_LOOPBACK", "1"),
@@ -62,9 +62,9 @@ fn models(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     Ok(())
 }
 
-fn tunnel(lab: &Lab) -> Result<()> {
-    let folder = lab.scratch("certificates")?;
-    let made = Command::new(lab.parts.certificates_python()?)
+fn tunnel(testbed: &Testbed) -> Result<()> {
+    let folder = testbed.scratch("certificates")?;
+    let made = Command::new(testbed.parts.certificates_python()?)
         .args([
             "-m",
             "trustme",
@@ -76,12 +76,12 @@ fn tunnel(lab: &Lab) -> Result<()> {
         .arg(&folder)
         .status()?;
     ensure!(made.success(), "no certificates: {made}");
-    let server = StandIn::that_listens(lab, "fastmcp-tls", |port| {
-        let mut command = Command::new(&lab.parts.fastmcp_python);
+    let server = StandIn::that_listens(testbed, "fastmcp-tls", |port| {
+        let mut command = Command::new(&testbed.parts.fastmcp_python);
         command
             .arg(workspace::root().join("xtask/src/e2e/fastmcp_server.py"))
             .arg(port.to_string())
-            // Arguments with the lab's folder are a mark of what our program left behind.
+            // Arguments with the testbed's folder are a mark of what our program left behind.
             .args(["server.pem", "server.key"])
             .current_dir(&folder);
         command
@@ -97,10 +97,10 @@ tools:
 "
         ),
     )?;
-    let proxy = start(lab)?;
+    let proxy = start(testbed)?;
     let run = |password: &str| {
-        let mut command = lab.mcptest(&["run", &suite.to_string_lossy(), "--reporter=json"])?;
-        lab.finish(
+        let mut command = testbed.mcptest(&["run", &suite.to_string_lossy(), "--reporter=json"])?;
+        testbed.finish(
             command
                 .env("HTTPS_PROXY", with_password(&proxy, password))
                 .env("MCPTEST_PROXY_LOOPBACK", "1")

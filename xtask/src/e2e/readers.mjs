@@ -1,4 +1,4 @@
-// Reads a report with a parser or a schema that we did not write, and tells as JSON what is in it.
+// Reads a report with a parser or a schema that we did not write, and prints its content as JSON.
 // Arguments: the folder of the packages, the reporter, the file.
 
 import { createRequire } from "node:module";

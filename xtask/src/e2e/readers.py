@@ -1,4 +1,4 @@
-"""Reads a report with a parser that we did not write, and tells as JSON what is in it."""
+"""Reads a report with a parser that we did not write, and prints its content as JSON."""
 
 import json
 import sys

@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Checks;
-use super::lab::Lab;
 use super::parts;
+use super::testbed::Testbed;
 use crate::workspace;
 
 /// Readers of what the reporters write.
@@ -34,36 +34,42 @@ const ALLURE: &str = "allure@3.18.0";
 /// One test per outcome, with names that try to become markup.
 const SUITE: &str = "tests/e2e/reports/hostile.yml";
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check(
         "junit: a third-party parser reads every outcome and attempt",
-        || junit(lab),
+        || junit(testbed),
     );
     checks.check(
         "markdown: hostile text stays text for a third-party parser",
-        || markdown(lab),
+        || markdown(testbed),
     );
     checks.check(
         "pr: hostile text stays text, and details are closed",
-        || pr(lab),
+        || pr(testbed),
     );
-    checks.check("tap: node-tap's parser reads every test point", || tap(lab));
+    checks.check("tap: node-tap's parser reads every test point", || {
+        tap(testbed)
+    });
     checks.check("ctrf: the report satisfies the schema of CTRF", || {
-        ctrf(lab)
+        ctrf(testbed)
     });
     checks.check(
         "openmetrics: the parser of Prometheus reads every figure",
-        || openmetrics(lab),
+        || openmetrics(testbed),
     );
     checks.check("gitlab: every issue has what GitLab documents", || {
-        gitlab(lab)
+        gitlab(testbed)
     });
-    checks.check("allure: Allure itself reads every result", || allure(lab));
-    checks.check("sarif: Microsoft's validator finds no error", || sarif(lab));
+    checks.check("allure: Allure itself reads every result", || {
+        allure(testbed)
+    });
+    checks.check("sarif: Microsoft's validator finds no error", || {
+        sarif(testbed)
+    });
 }
 
-fn pr(lab: &Lab) -> Result<()> {
-    let read = read(lab, "pr")?;
+fn pr(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "pr")?;
     let html = read["html"].as_array().context("no list of markup")?;
     let own = [
         "<!-- mcptest: report -->",
@@ -86,8 +92,8 @@ fn pr(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn tap(lab: &Lab) -> Result<()> {
-    let read = read(lab, "tap")?;
+fn tap(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "tap")?;
     let wanted = [
         (true, false),
         (false, false),
@@ -107,8 +113,8 @@ fn tap(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn ctrf(lab: &Lab) -> Result<()> {
-    let read = read(lab, "ctrf")?;
+fn ctrf(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "ctrf")?;
     ensure!(read["valid"] == true, "{read}");
     let summary = &read["summary"];
     ensure!(
@@ -121,27 +127,27 @@ fn ctrf(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn openmetrics(lab: &Lab) -> Result<()> {
-    let read = read(lab, "openmetrics")?;
+fn openmetrics(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "openmetrics")?;
     ensure!(read["mcptest_exit_code"][0]["value"] == 2.0, "{read}");
     let tests = read["mcptest_test_passed"].as_array();
     ensure!(tests.is_some_and(|tests| tests.len() == 6), "{read}");
     Ok(())
 }
 
-fn gitlab(lab: &Lab) -> Result<()> {
-    let read = read(lab, "gitlab")?;
+fn gitlab(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "gitlab")?;
     let wanted = json!({"severities": ["major", "major", "minor", "critical"], "distinct": true});
     ensure!(read == wanted, "{read}");
     Ok(())
 }
 
 /// Has Allure 3 make its own report of the results, and reads the summary of that.
-fn allure(lab: &Lab) -> Result<()> {
-    let folder = lab.scratch("allure")?;
+fn allure(testbed: &Testbed) -> Result<()> {
+    let folder = testbed.scratch("allure")?;
     let (results, made) = (folder.join("results"), folder.join("made"));
     let target = format!("--reporter=allure={}", results.display());
-    lab.run(&["run", SUITE, &target])?.expect_code(2)?;
+    testbed.run(&["run", SUITE, &target])?.expect_code(2)?;
     let packages = workspace::target_directory()?.join("e2e/allure");
     let bin = parts::npm(&packages, &[ALLURE])?;
     let output = Command::new(bin.join("allure"))
@@ -169,13 +175,13 @@ fn allure(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn sarif(lab: &Lab) -> Result<()> {
-    let read = read(lab, "sarif")?;
+fn sarif(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "sarif")?;
     ensure!(
         read["counts"] == json!({"error": 3, "warning": 1, "note": 0}),
         "{read}"
     );
-    let folder = lab.scratch("readers")?;
+    let folder = testbed.scratch("readers")?;
     let judged = folder.join("judged.sarif");
     let bin = parts::npm(&packages()?, &NODE_READERS)?;
     make_executable(&bin.join("../@microsoft/sarif-multitool-linux/Sarif.Multitool"))?;
@@ -218,8 +224,8 @@ fn packages() -> Result<std::path::PathBuf> {
     Ok(workspace::target_directory()?.join("e2e/node-readers"))
 }
 
-fn junit(lab: &Lab) -> Result<()> {
-    let read = read(lab, "junit")?;
+fn junit(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "junit")?;
     let wanted = json!({
         "suites": [{"tests": 6, "failures": 2, "errors": 1, "skipped": 1}],
         "cases": [
@@ -235,8 +241,8 @@ fn junit(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn markdown(lab: &Lab) -> Result<()> {
-    let read = read(lab, "markdown")?;
+fn markdown(testbed: &Testbed) -> Result<()> {
+    let read = read(testbed, "markdown")?;
     // Headings, lists, tables, code and emphasis of our own; `<br>` between the lines of a cell.
     let html = read["html"].as_array().context("no list of markup")?;
     ensure!(
@@ -259,14 +265,14 @@ fn markdown(lab: &Lab) -> Result<()> {
 }
 
 /// Runs the suite with a reporter, and gives what the reader says about the file.
-fn read(lab: &Lab, reporter: &str) -> Result<Value> {
+fn read(testbed: &Testbed, reporter: &str) -> Result<Value> {
     let extension = if reporter == "sarif" { ".sarif" } else { "" };
-    let file = lab
+    let file = testbed
         .scratch("readers")?
         .join(format!("{reporter}{extension}"));
     let target = format!("--reporter={reporter}={}", file.display());
     // An error among the outcomes: could not run as asked.
-    lab.run(&["run", SUITE, &target])?.expect_code(2)?;
+    testbed.run(&["run", SUITE, &target])?.expect_code(2)?;
     let output = match reporter {
         "tap" | "ctrf" => {
             parts::npm(&packages()?, &NODE_READERS)?;

@@ -7,40 +7,40 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::lab::{Lab, expect, report};
 use super::serving::{self, Serving};
+use super::testbed::{Testbed, expect, report};
 use super::{Checks, inspector};
 use crate::workspace;
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for sdk in Sdk::ALL {
         let name = sdk.name();
         checks.check(&format!("{name}: our mock over stdio and HTTP"), || {
-            mock(lab, sdk)
+            mock(testbed, sdk)
         });
         checks.check(
             &format!("{name}: through the proxy to server-everything, stdio and HTTP"),
             || {
-                let (command, serving) = serving::everything(lab)?;
+                let (command, serving) = serving::everything(testbed)?;
                 let calls = json!([
                     ["echo", {"message": "täst 🙂"}],
                     ["get-sum", {"a": 2, "b": 40}],
                     ["get-sum", {"a": "two"}],
                 ]);
-                proxied(lab, sdk, &command, serving, &calls)
+                proxied(testbed, sdk, &command, serving, &calls)
             },
         );
         checks.check(
             &format!("{name}: through the proxy to FastMCP, stdio and HTTP"),
             || {
-                let (command, serving) = serving::fastmcp(lab)?;
+                let (command, serving) = serving::fastmcp(testbed)?;
                 let calls = json!([
                     ["find_book", {"title": "Emma"}],
                     ["find_book", {"title": "Ulysses"}],
                     ["speak_revision", {}],
                     ["close_library", {"hour": 8}],
                 ]);
-                proxied(lab, sdk, &command, serving, &calls)
+                proxied(testbed, sdk, &command, serving, &calls)
             },
         );
     }
@@ -80,17 +80,17 @@ impl Sdk {
         }
     }
 
-    fn command(self, lab: &Lab) -> Result<Command> {
+    fn command(self, testbed: &Testbed) -> Result<Command> {
         let script = |name: &str| workspace::root().join("xtask/src/e2e").join(name);
         match self {
             Self::Python | Self::PythonLegacy => {
-                let mut command = Command::new(lab.parts.mcp_python()?);
+                let mut command = Command::new(testbed.parts.mcp_python()?);
                 command.arg(script("sdk_client.py"));
                 Ok(command)
             }
             Self::TypeScript | Self::TypeScriptLegacy => {
                 // A script finds the packages that are beside it.
-                let here = lab.parts.typescript_folder()?.join("sdk_client.mjs");
+                let here = testbed.parts.typescript_folder()?.join("sdk_client.mjs");
                 std::fs::copy(script("sdk_client.mjs"), &here).context("cannot copy the script")?;
                 let mut command = Command::new("node");
                 command.arg(here);
@@ -100,20 +100,20 @@ impl Sdk {
     }
 
     /// A server for the SDK: an address, or a command with its arguments.
-    fn session(self, lab: &Lab, server: &Value, calls: &Value) -> Result<Value> {
+    fn session(self, testbed: &Testbed, server: &Value, calls: &Value) -> Result<Value> {
         let plan = json!({"server": server, "calls": calls});
-        let mut command = self.command(lab)?;
-        let finished = lab.finish(command.args([self.era(), &plan.to_string()]))?;
+        let mut command = self.command(testbed)?;
+        let finished = testbed.finish(command.args([self.era(), &plan.to_string()]))?;
         finished.expect_code(0)?;
         report(&finished)
     }
 }
 
-fn mock(lab: &Lab, sdk: Sdk) -> Result<()> {
-    let manifest = inspector::in_folder(lab, inspector::WEATHER)?;
+fn mock(testbed: &Testbed, sdk: Sdk) -> Result<()> {
+    let manifest = inspector::in_folder(testbed, inspector::WEATHER)?;
     let calls = json!([["get_weather", {"city": "Oslo"}], ["get_weather", {"town": "Oslo"}], ["no_such_tool", {}]]);
-    let command = json!([lab.program, "mock", "--tools-from", manifest]);
-    let over_stdio = sdk.session(lab, &command, &calls)?;
+    let command = json!([testbed.program, "mock", "--tools-from", manifest]);
+    let over_stdio = sdk.session(testbed, &command, &calls)?;
     expect(
         &over_stdio,
         "/answers/0/text/0",
@@ -130,17 +130,23 @@ fn mock(lab: &Lab, sdk: Sdk) -> Result<()> {
     let wanted = match sdk {
         Sdk::Python | Sdk::TypeScript => json!("2026-07-28"),
         Sdk::PythonLegacy => json!("2025-11-25"),
-        // It does not tell.
+        // It does not report it.
         Sdk::TypeScriptLegacy => Value::Null,
     };
     expect(&over_stdio, "/revision", wanted)?;
-    let serving = serving::mock(lab, inspector::WEATHER)?;
-    let over_http = sdk.session(lab, &json!(serving.ready()?.url), &calls)?;
+    let serving = serving::mock(testbed, inspector::WEATHER)?;
+    let over_http = sdk.session(testbed, &json!(serving.ready()?.url), &calls)?;
     same(&over_stdio, &over_http)
 }
 
 /// Through the proxy everything is as without it, and the trace has every call.
-fn proxied(lab: &Lab, sdk: Sdk, command: &[String], serving: Serving, calls: &Value) -> Result<()> {
+fn proxied(
+    testbed: &Testbed,
+    sdk: Sdk,
+    command: &[String],
+    serving: Serving,
+    calls: &Value,
+) -> Result<()> {
     let serving = serving.ready()?;
     let ways = [
         (json!(command), [&["--".to_owned()], command].concat()),
@@ -150,16 +156,16 @@ fn proxied(lab: &Lab, sdk: Sdk, command: &[String], serving: Serving, calls: &Va
         ),
     ];
     for (direct, behind) in ways {
-        let wanted = sdk.session(lab, &direct, calls)?;
-        let trace = trace_file(lab)?;
+        let wanted = sdk.session(testbed, &direct, calls)?;
+        let trace = trace_file(testbed)?;
         let mut proxy = vec![
-            lab.program.to_string_lossy().into_owned(),
+            testbed.program.to_string_lossy().into_owned(),
             "proxy".to_owned(),
         ];
         proxy.extend(["--server", "real", "--record"].map(str::to_owned));
         proxy.push(trace.to_string_lossy().into_owned());
         proxy.extend(behind);
-        let seen = sdk.session(lab, &json!(proxy), calls)?;
+        let seen = sdk.session(testbed, &json!(proxy), calls)?;
         same(&wanted, &seen)?;
         let text = std::fs::read_to_string(&trace).context("there is no trace")?;
         let trace: Value = serde_json::from_str(&text).context("the trace is not valid JSON")?;
@@ -190,8 +196,8 @@ fn proxied(lab: &Lab, sdk: Sdk, command: &[String], serving: Serving, calls: &Va
 }
 
 /// A place for a trace, with nothing there.
-fn trace_file(lab: &Lab) -> Result<PathBuf> {
-    let trace = lab.scratch("sdk-clients")?.join("trace.json");
+fn trace_file(testbed: &Testbed) -> Result<PathBuf> {
+    let trace = testbed.scratch("sdk-clients")?.join("trace.json");
     if trace.exists() {
         std::fs::remove_file(&trace)?;
     }
@@ -203,7 +209,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 fn same(one: &Value, other: &Value) -> Result<()> {
-    // The first line of the TypeScript SDK tells the revision over HTTP only.
+    // The first line of the TypeScript SDK has the revision over HTTP only.
     for part in ["/tools", "/answers"] {
         ensure!(
             one.pointer(part) == other.pointer(part),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::lab::Lab;
+use super::testbed::Testbed;
 use crate::workspace;
 
 /// Far above what any of them takes to start.
@@ -59,8 +59,8 @@ impl Serving {
 }
 
 /// The official server of everything: its command for stdio, and one on HTTP.
-pub fn everything(lab: &Lab) -> Result<(Vec<String>, Serving)> {
-    let program = lab.parts.npm_bin.join("mcp-server-everything");
+pub fn everything(testbed: &Testbed) -> Result<(Vec<String>, Serving)> {
+    let program = testbed.parts.npm_bin.join("mcp-server-everything");
     let serving = Serving::start(|port| {
         let mut command = Command::new(&program);
         command.arg("streamableHttp").env("PORT", port.to_string());
@@ -70,8 +70,8 @@ pub fn everything(lab: &Lab) -> Result<(Vec<String>, Serving)> {
 }
 
 /// The official server of everything on HTTP+SSE.
-pub fn everything_sse(lab: &Lab) -> Result<Serving> {
-    let program = lab.parts.npm_bin.join("mcp-server-everything");
+pub fn everything_sse(testbed: &Testbed) -> Result<Serving> {
+    let program = testbed.parts.npm_bin.join("mcp-server-everything");
     Serving::start(|port| {
         let mut command = Command::new(&program);
         command.arg("sse").env("PORT", port.to_string());
@@ -80,8 +80,8 @@ pub fn everything_sse(lab: &Lab) -> Result<Serving> {
 }
 
 /// Our library on FastMCP: its command for stdio, and one on HTTP.
-pub fn fastmcp(lab: &Lab) -> Result<(Vec<String>, Serving)> {
-    let python = &lab.parts.fastmcp_python;
+pub fn fastmcp(testbed: &Testbed) -> Result<(Vec<String>, Serving)> {
+    let python = &testbed.parts.fastmcp_python;
     let script = workspace::root().join("xtask/src/e2e/fastmcp_server.py");
     let serving = Serving::start(|port| {
         let mut command = Command::new(python);
@@ -93,9 +93,9 @@ pub fn fastmcp(lab: &Lab) -> Result<(Vec<String>, Serving)> {
 }
 
 /// Our mock of a manifest of ours on HTTP.
-pub fn mock(lab: &Lab, manifest: &str) -> Result<Serving> {
+pub fn mock(testbed: &Testbed, manifest: &str) -> Result<Serving> {
     Serving::start(|port| {
-        let mut command = Command::new(&lab.program);
+        let mut command = Command::new(&testbed.program);
         command.current_dir(workspace::root()).args([
             "mock",
             "--http",

@@ -7,12 +7,12 @@ use anyhow::{Result, ensure};
 use rustix::process::Signal;
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
+use super::testbed::{Testbed, expect, report};
 
 /// Ending a server has its own limits; a person at a terminal waits no longer than this.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for (name, signal) in [
         ("SIGINT", Signal::INT),
         ("SIGTERM", Signal::TERM),
@@ -20,19 +20,19 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     ] {
         checks.check(
             &format!("{name} in a long call: exit code 130, a report, no process is left"),
-            || interrupted(lab, name, signal),
+            || interrupted(testbed, name, signal),
         );
     }
 }
 
-fn interrupted(lab: &Lab, name: &str, signal: Signal) -> Result<()> {
-    let log = lab.folder.join(format!("wire-{name}.log"));
-    let mut command = lab.mcptest(&[
+fn interrupted(testbed: &Testbed, name: &str, signal: Signal) -> Result<()> {
+    let log = testbed.folder.join(format!("wire-{name}.log"));
+    let mut command = testbed.mcptest(&[
         "run",
         "tests/e2e/failing/interrupted.yml",
         "--reporter=json",
     ])?;
-    let mut running = lab.start(command.env("E2E_WIRE_LOG", &log))?;
+    let mut running = testbed.start(command.env("E2E_WIRE_LOG", &log))?;
     running.wait_until("the long call", || {
         std::fs::read_to_string(&log)
             .is_ok_and(|wire| wire.contains("trigger-long-running-operation"))
@@ -46,7 +46,7 @@ fn interrupted(lab: &Lab, name: &str, signal: Signal) -> Result<()> {
     running.signal(signal)?;
     let finished = running.wait()?;
     ensure!(
-        sent.elapsed() < PATIENCE,
+        sent.elapsed() < MAX_WAIT,
         "it took {} s to end",
         sent.elapsed().as_secs()
     );

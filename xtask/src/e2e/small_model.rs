@@ -4,9 +4,9 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use super::Checks;
-use super::lab::{Lab, report};
 use super::processes::Finished;
 use super::stand_ins::StandIns;
+use super::testbed::{Testbed, report};
 
 const SUITE: &str = "tests/e2e/providers/small-model.yml";
 
@@ -16,14 +16,17 @@ const RUNS: usize = 6;
 /// Nothing listens there.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
     checks.check(
         "small model: six live runs, recorded; replayed without it to the same bytes",
         || {
-            let cassettes = lab.scratch("small-model-cassettes")?.display().to_string();
+            let cassettes = testbed
+                .scratch("small-model-cassettes")?
+                .display()
+                .to_string();
             let arguments = ["--no-timing", "--reporter=json", "--cassettes", &cassettes];
             let run =
-                |url: &str, how: &str| run_suite(lab, url, &[&arguments[..], &[how]].concat());
+                |url: &str, how: &str| run_suite(testbed, url, &[&arguments[..], &[how]].concat());
             let live = run(&stand_ins.small_model()?.url, "--record")?;
             judged(&live)?;
             for how in ["--replay-only", "--jobs=1", "--replay=model"] {
@@ -41,12 +44,12 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
     );
 }
 
-fn run_suite(lab: &Lab, url: &str, arguments: &[&str]) -> Result<Finished> {
-    let mut command = lab.mcptest(&["run", SUITE])?;
+fn run_suite(testbed: &Testbed, url: &str, arguments: &[&str]) -> Result<Finished> {
+    let mut command = testbed.mcptest(&["run", SUITE])?;
     command
         .args(arguments)
         .env("E2E_SMALL_MODEL_URL", format!("{url}/v1"));
-    lab.finish(&mut command)
+    testbed.finish(&mut command)
 }
 
 /// The model may fail its test, and often does; what must not happen is an error, a lost run, or a

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use super::lab::Lab;
+use super::testbed::Testbed;
 use crate::workspace;
 
 /// Nothing here takes nearly as long to start on a slow machine.
@@ -35,7 +35,7 @@ impl Drop for StandIn {
 
 impl StandIn {
     /// One that prints its address in its first line of output.
-    pub fn that_tells(command: &mut Command) -> Result<Self> {
+    pub fn with_printed_address(command: &mut Command) -> Result<Self> {
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -57,22 +57,22 @@ impl StandIn {
 
     /// A stand-in with a given port, ready when one of its paths answers.
     fn on_port(
-        lab: &Lab,
+        testbed: &Testbed,
         name: &str,
         ready: &str,
         command: impl FnOnce(u16) -> Command,
     ) -> Result<Self> {
-        Self::when(lab, name, |this| this.get(ready).is_ok(), command)
+        Self::when(testbed, name, |this| this.get(ready).is_ok(), command)
     }
 
     /// A stand-in with a given port, ready when it accepts connections.
     pub fn that_listens(
-        lab: &Lab,
+        testbed: &Testbed,
         name: &str,
         command: impl FnOnce(u16) -> Command,
     ) -> Result<Self> {
         Self::when(
-            lab,
+            testbed,
             name,
             |this| TcpStream::connect(this.host()).is_ok(),
             command,
@@ -80,13 +80,13 @@ impl StandIn {
     }
 
     fn when(
-        lab: &Lab,
+        testbed: &Testbed,
         name: &str,
         ready: impl Fn(&Self) -> bool,
         command: impl FnOnce(u16) -> Command,
     ) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let log = std::fs::File::create(lab.scratch("stand-ins")?.join(name))?;
+        let log = std::fs::File::create(testbed.scratch("stand-ins")?.join(name))?;
         let mut command = command(port);
         command
             .stdin(Stdio::null())
@@ -171,7 +171,7 @@ impl StandIn {
 
 /// All of them, each started when first asked for.
 pub struct StandIns<'a> {
-    lab: &'a Lab,
+    testbed: &'a Testbed,
     aimock: OnceCell<StandIn>,
     oracle: OnceCell<StandIn>,
     llmock: OnceCell<StandIn>,
@@ -191,9 +191,9 @@ fn file(path: &str) -> std::path::PathBuf {
 }
 
 impl<'a> StandIns<'a> {
-    pub fn new(lab: &'a Lab) -> Self {
+    pub fn new(testbed: &'a Testbed) -> Self {
         Self {
-            lab,
+            testbed,
             aimock: OnceCell::new(),
             oracle: OnceCell::new(),
             llmock: OnceCell::new(),
@@ -205,31 +205,36 @@ impl<'a> StandIns<'a> {
     /// Every dialect on one port, with answers from our file and a journal of what it was asked.
     pub fn aimock(&self) -> Result<&StandIn> {
         started(&self.aimock, || {
-            let program = self.lab.parts.aimock_bin()?.join("llmock");
-            StandIn::on_port(self.lab, "aimock", "/__aimock/journal?limit=1", |port| {
-                let mut command = Command::new(program);
-                command
-                    .args([
-                        "--strict",
-                        "--log-level",
-                        "warn",
-                        "--journal-max",
-                        "10000",
-                        "-p",
-                        &port.to_string(),
-                        "-f",
-                    ])
-                    .arg(file("tests/e2e/providers/aimock.json"));
-                command
-            })
+            let program = self.testbed.parts.aimock_bin()?.join("llmock");
+            StandIn::on_port(
+                self.testbed,
+                "aimock",
+                "/__aimock/journal?limit=1",
+                |port| {
+                    let mut command = Command::new(program);
+                    command
+                        .args([
+                            "--strict",
+                            "--log-level",
+                            "warn",
+                            "--journal-max",
+                            "10000",
+                            "-p",
+                            &port.to_string(),
+                            "-f",
+                        ])
+                        .arg(file("tests/e2e/providers/aimock.json"));
+                    command
+                },
+            )
         })
     }
 
     /// Before aimock: holds what we send to the types of the official SDKs.
     pub fn oracle(&self) -> Result<&StandIn> {
         started(&self.oracle, || {
-            let mut command = python(&self.lab.parts.sdk_python()?, "provider_oracle.py");
-            StandIn::that_tells(command.arg(&self.aimock()?.url))
+            let mut command = python(&self.testbed.parts.sdk_python()?, "provider_oracle.py");
+            StandIn::with_printed_address(command.arg(&self.aimock()?.url))
         })
     }
 
@@ -238,8 +243,8 @@ impl<'a> StandIns<'a> {
     /// all of it, whether or not the client is still there.
     pub fn llmock(&self) -> Result<&StandIn> {
         started(&self.llmock, || {
-            let program = self.lab.parts.llmock_bin()?.join("llmock");
-            StandIn::on_port(self.lab, "llmock", "/health", |port| {
+            let program = self.testbed.parts.llmock_bin()?.join("llmock");
+            StandIn::on_port(self.testbed, "llmock", "/health", |port| {
                 let mut command = Command::new(program);
                 command
                     .args([
@@ -260,8 +265,8 @@ impl<'a> StandIns<'a> {
     pub fn litellm(&self) -> Result<&StandIn> {
         let upstream = format!("{}/v1", self.aimock()?.url);
         started(&self.litellm, || {
-            let program = self.lab.parts.litellm_bin()?.join("litellm");
-            StandIn::on_port(self.lab, "litellm", "/health/liveliness", |port| {
+            let program = self.testbed.parts.litellm_bin()?.join("litellm");
+            StandIn::on_port(self.testbed, "litellm", "/health/liveliness", |port| {
                 let mut command = Command::new(program);
                 command
                     .args([
@@ -285,8 +290,8 @@ impl<'a> StandIns<'a> {
     /// A real language model, small and often wrong.
     pub fn small_model(&self) -> Result<&StandIn> {
         started(&self.small_model, || {
-            StandIn::that_tells(&mut python(
-                &self.lab.parts.smollm2_python()?,
+            StandIn::with_printed_address(&mut python(
+                &self.testbed.parts.smollm2_python()?,
                 "smollm2_server.py",
             ))
         })

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
+use super::testbed::{Testbed, expect, report};
 
 /// Suites in which everything passes, with the number of their tests.
 const PASSING: [(&str, usize); 5] = [
@@ -15,33 +15,38 @@ const PASSING: [(&str, usize); 5] = [
     ("two-servers.yml", 2),
 ];
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for (suite, tests) in PASSING {
         checks.check(
             &format!("{suite}: {tests} tests pass, no process is left"),
-            || passes(lab, suite, tests).map(drop),
+            || passes(testbed, suite, tests).map(drop),
         );
     }
     checks.check("fastmcp.yml: the catalog of four pages is whole", || {
-        catalog_is_whole(lab)
+        catalog_is_whole(testbed)
     });
     checks.check(
         "two-servers.yml: scoring the recorded traces gives the verdict of the run",
-        || scores_as_it_ran(lab),
+        || scores_as_it_ran(testbed),
     );
     checks.check(
         "wrong expectations fail with exit code 1, each of them told",
-        || wrong_expectations(lab),
+        || wrong_expectations(testbed),
     );
     checks.check("a missing server is exit code 2, transport", || {
-        broken(lab, "missing-server.yml", "transport", "mcp-server-nowhere")
+        broken(
+            testbed,
+            "missing-server.yml",
+            "transport",
+            "mcp-server-nowhere",
+        )
     });
     checks.check(
         "a server without server/discover is exit code 2, protocol, where only that is allowed",
-        || broken(lab, "discover-only.yml", "protocol", "server/discover"),
+        || broken(testbed, "discover-only.yml", "protocol", "server/discover"),
     );
     checks.check("a call over its time is exit code 2, timeout", || {
-        let finished = lab.run(&[
+        let finished = testbed.run(&[
             "run",
             "tests/e2e/failing/interrupted.yml",
             "--filter=long",
@@ -54,13 +59,13 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     });
 }
 
-pub fn passes(lab: &Lab, suite: &str, tests: usize) -> Result<Value> {
-    passes_at(lab, &format!("tests/e2e/{suite}"), tests)
+pub fn passes(testbed: &Testbed, suite: &str, tests: usize) -> Result<Value> {
+    passes_at(testbed, &format!("tests/e2e/{suite}"), tests)
 }
 
 /// Like [`passes`], for a suite anywhere.
-pub fn passes_at(lab: &Lab, path: &str, tests: usize) -> Result<Value> {
-    let finished = lab.run(&["run", path, "--reporter=json"])?;
+pub fn passes_at(testbed: &Testbed, path: &str, tests: usize) -> Result<Value> {
+    let finished = testbed.run(&["run", path, "--reporter=json"])?;
     let report = report(&finished)?;
     expect(&report, "/verdict", "pass")?;
     expect(&report, "/exit_code", 0)?;
@@ -70,8 +75,8 @@ pub fn passes_at(lab: &Lab, path: &str, tests: usize) -> Result<Value> {
     Ok(report)
 }
 
-fn catalog_is_whole(lab: &Lab) -> Result<()> {
-    let finished = lab.run(&[
+fn catalog_is_whole(testbed: &Testbed) -> Result<()> {
+    let finished = testbed.run(&[
         "run",
         "tests/e2e/fastmcp.yml",
         "--filter=page",
@@ -95,11 +100,11 @@ fn catalog_is_whole(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn scores_as_it_ran(lab: &Lab) -> Result<()> {
+fn scores_as_it_ran(testbed: &Testbed) -> Result<()> {
     let suite = "tests/e2e/two-servers.yml";
-    let traces = lab.scratch("traces")?.join("traces.jsonl");
+    let traces = testbed.scratch("traces")?.join("traces.jsonl");
     let traces = traces.to_string_lossy();
-    let ran = lab.run(&[
+    let ran = testbed.run(&[
         "run",
         suite,
         "--no-timing",
@@ -108,7 +113,7 @@ fn scores_as_it_ran(lab: &Lab) -> Result<()> {
         &traces,
     ])?;
     ran.expect_code(0)?;
-    let scored = lab.run(&[
+    let scored = testbed.run(&[
         "score",
         suite,
         "--no-timing",
@@ -126,9 +131,9 @@ fn scores_as_it_ran(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn wrong_expectations(lab: &Lab) -> Result<()> {
+fn wrong_expectations(testbed: &Testbed) -> Result<()> {
     let suite = "tests/e2e/failing/wrong-expectation.yml";
-    let finished = lab.run(&["run", suite, "--reporter=json"])?;
+    let finished = testbed.run(&["run", suite, "--reporter=json"])?;
     finished.expect_code(1)?;
     let report = report(&finished)?;
     expect(&report, "/verdict", "fail")?;
@@ -143,7 +148,7 @@ fn wrong_expectations(lab: &Lab) -> Result<()> {
             passed,
         )?;
     }
-    let pretty = lab.run(&["run", suite])?;
+    let pretty = testbed.run(&["run", suite])?;
     pretty.expect_code(1)?;
     for words in [
         "The sum of 2 and 2 is 4.",
@@ -159,8 +164,8 @@ fn wrong_expectations(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn broken(lab: &Lab, suite: &str, kind: &str, words: &str) -> Result<()> {
-    let finished = lab.run(&[
+fn broken(testbed: &Testbed, suite: &str, kind: &str, words: &str) -> Result<()> {
+    let finished = testbed.run(&[
         "run",
         &format!("tests/e2e/failing/{suite}"),
         "--reporter=json",

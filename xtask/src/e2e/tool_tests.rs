@@ -8,45 +8,47 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use super::Checks;
-use super::lab::{Lab, expect, report};
+use super::testbed::{Testbed, expect, report};
 use crate::workspace;
 
 /// The delay of the server over HTTP.
 const LATE: Duration = Duration::from_secs(2);
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check(
         "tool-tests.yml: fixtures run around the call, and a kept answer holds",
-        || fixtures_and_snapshots(lab),
+        || fixtures_and_snapshots(testbed),
     );
     checks.check(
         "over-http.yml: a server that comes two seconds late is waited for",
-        || late_server(lab),
+        || late_server(testbed),
     );
 }
 
-fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
-    // Snapshots are beside the suite, so the suite gets a place of its own.
-    let folder = lab.scratch("tool-tests")?;
+fn fixtures_and_snapshots(testbed: &Testbed) -> Result<()> {
+    // Snapshots are next to the suite, so the suite gets a separate folder.
+    let folder = testbed.scratch("tool-tests")?;
     let suite = folder.join("suite.yml");
     std::fs::copy(workspace::root().join("tests/e2e/tool-tests.yml"), &suite)
         .context("cannot copy the suite")?;
     let suite = suite.to_string_lossy();
     let kept = folder.join("snapshots/suite/what-was-written-is-read.json");
 
-    let first = lab.run(&["run", &suite, "--reporter=json"])?;
+    let first = testbed.run(&["run", &suite, "--reporter=json"])?;
     first.expect_code(1)?;
     ensure!(
         !kept.exists(),
         "a run that was not asked to has written a snapshot"
     );
     let updating = ["run", &suite, "--update-snapshots", "--reporter=json"];
-    lab.finish(lab.mcptest(&updating)?.env("CI", "true"))?
+    testbed
+        .finish(testbed.mcptest(&updating)?.env("CI", "true"))?
         .expect_code(2)?;
     // The server moves nothing onto a file that is there.
-    let moved = lab.scratch("scratch")?.join("moved-away.txt");
+    let moved = testbed.scratch("scratch")?.join("moved-away.txt");
     std::fs::remove_file(&moved).context("teardown of the first run has not run")?;
-    lab.finish(lab.mcptest(&updating)?.env_remove("CI"))?
+    testbed
+        .finish(testbed.mcptest(&updating)?.env_remove("CI"))?
         .expect_code(0)?;
     std::fs::remove_file(&moved).context("teardown of the second run has not run")?;
     let text = std::fs::read_to_string(&kept)
@@ -56,11 +58,11 @@ fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
         "the snapshot is {text}"
     );
 
-    let again = lab.run(&["run", &suite, "--reporter=json"])?;
+    let again = testbed.run(&["run", &suite, "--reporter=json"])?;
     let seen = report(&again)?;
     expect(&seen, "/verdict", "pass")?;
     again.expect_code(0)?;
-    let scratch = lab.scratch("scratch")?;
+    let scratch = testbed.scratch("scratch")?;
     ensure!(
         !scratch.join("made-ready.txt").exists(),
         "teardown has not run"
@@ -74,14 +76,14 @@ fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn late_server(lab: &Lab) -> Result<()> {
+fn late_server(testbed: &Testbed) -> Result<()> {
     // Free now; that nobody takes it in two seconds is hoped for.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let mut command = lab.mcptest(&["run", "tests/e2e/over-http.yml", "--reporter=json"])?;
+    let mut command = testbed.mcptest(&["run", "tests/e2e/over-http.yml", "--reporter=json"])?;
     command.env("E2E_ADDRESS", format!("http://127.0.0.1:{port}/mcp"));
-    let running = lab.start(&mut command)?;
+    let running = testbed.start(&mut command)?;
     std::thread::sleep(LATE);
-    let server = Server::start(lab, port)?;
+    let server = Server::start(testbed, port)?;
     let finished = running.wait();
     drop(server);
     let finished = finished?;
@@ -102,8 +104,8 @@ fn late_server(lab: &Lab) -> Result<()> {
 struct Server(Child);
 
 impl Server {
-    fn start(lab: &Lab, port: u16) -> Result<Self> {
-        Command::new(lab.parts.npm_bin.join("mcp-server-everything"))
+    fn start(testbed: &Testbed, port: u16) -> Result<Self> {
+        Command::new(testbed.parts.npm_bin.join("mcp-server-everything"))
             .arg("streamableHttp")
             .env("PORT", port.to_string())
             .stdin(Stdio::null())

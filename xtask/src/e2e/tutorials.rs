@@ -3,16 +3,16 @@
 use anyhow::{Context as _, Result, ensure};
 
 use super::Checks;
-use super::lab::Lab;
+use super::testbed::Testbed;
 use crate::workspace;
 
-pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
-    checks.check("tutorials show what happens", || play(lab));
+pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
+    checks.check("tutorials show what happens", || play(testbed));
 }
 
 /// Runs the test of the pages with an interpreter that has FastMCP, so that no page is skipped.
-fn play(lab: &Lab) -> Result<()> {
-    let bin = lab.parts.fastmcp_python.parent();
+fn play(testbed: &Testbed) -> Result<()> {
+    let bin = testbed.parts.fastmcp_python.parent();
     let bin = bin.context("the interpreter is in no folder")?;
     let output = workspace::cargo()
         .args(["test", "--package", "mcptest", "--test", "it", "--"])

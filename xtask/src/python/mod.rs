@@ -40,7 +40,7 @@ enum Part {
 }
 
 impl Options {
-    /// Reads the flags; nothing if one is unknown.
+    /// Reads the flags; `None` if one is unknown.
     pub fn parse(flags: &[&str]) -> Option<Self> {
         let mut options = Self {
             only: None,

@@ -10,7 +10,7 @@ use crate::offer::OfferedTool;
 /// One scripted turn.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedTurn {
-    /// The text.
+    /// The assistant's text.
     pub say: Option<String>,
     /// The calls.
     pub calls: Vec<ScriptedCall>,

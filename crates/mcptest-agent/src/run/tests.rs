@@ -252,7 +252,7 @@ async fn a_truncated_turn_is_not_a_final_response() {
         assert_eq!(trace.final_response, None);
         assert_eq!(trace.extra["stop_reason"], word);
     }
-    // Complete calls of such a turn are carried out.
+    // Complete calls of such a turn are executed.
     let cut = turn("", vec![call("get", json!({}))]).map(|turn| AssistantTurn {
         end: TurnEnd::OutOfTokens,
         ..turn

@@ -9,7 +9,7 @@ const OPEN: &str = r#"
 read -r hello; echo "$hello" > "$HOME/hello"
 echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"fake","version":"9.9"}}}'
 read -r new; echo "$new" > "$HOME/new"
-echo 'a banner that is no message'
+echo 'a banner that is not a message'
 echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1","modes":{"availableModes":[{"id":"ask"},{"id":"full"}]}}}'
 "#;
 

@@ -173,7 +173,7 @@ async fn an_agent_that_ignores_sigterm_is_killed() {
     assert_eq!(processes_of(room.run_dir()), Vec::<String>::new());
 }
 
-/// Background processes end with the run, also in sessions of their own, without our variables, and
+/// Background processes end with the run, also in their own sessions, without our variables, and
 /// with a parent that is gone.
 #[tokio::test]
 async fn nothing_survives_a_normal_end() {

@@ -8,7 +8,7 @@ use mcptest_agents::{
     Agent, AgentFile, AgentOutcome, AgentTask, NextTurn, Room, ServerLaunch, run,
 };
 
-/// A room whose folder has a mark of its own.
+/// A room whose folder has its own mark.
 pub fn room() -> Room {
     Room::create(&std::env::temp_dir(), None).unwrap()
 }

@@ -453,7 +453,7 @@ impl Source {
     }
 
     /// Holds the store, so that no other process refreshes the same token. A store that cannot be
-    /// locked is used all the same.
+    /// locked is used nevertheless.
     async fn lock_store(&self) -> Option<StoreLock> {
         self.with_store(|store| store.lock()).await?.ok()
     }

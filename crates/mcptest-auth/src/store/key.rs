@@ -174,7 +174,7 @@ fn random() -> Result<[u8; KEY_LEN], StoreError> {
     let mut bytes = [0; KEY_LEN];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| StoreError("the system gives no random numbers".to_owned()))?;
+        .map_err(|_| StoreError("the system provides no random numbers".to_owned()))?;
     Ok(bytes)
 }
 

@@ -34,7 +34,7 @@ pub(super) fn read() -> Result<Option<String>, String> {
 /// Puts the key into the keychain.
 pub(super) fn write(key: &str) -> Result<(), String> {
     let (code, _) = if cfg!(target_os = "macos") {
-        // In its interactive mode it reads commands, so the key is no argument.
+        // In its interactive mode it reads commands, so the key is not an argument.
         let line = format!("add-generic-password -U -s {SERVICE} -a {ACCOUNT} -w {key}\n");
         run("security", &["-i"], Some(&line))?
     } else {

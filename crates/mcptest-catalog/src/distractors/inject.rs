@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::near_duplicate::{look_alikes, singular};
+use super::near_duplicate::{near_duplicates, singular};
 use super::{Distractors, SourceKind, bundled};
 use crate::lexical::words;
 use mcptest_numbers::random::SplitMix64;
@@ -93,7 +93,7 @@ pub fn plan_injection(
     // set cannot.
     let mut sources: Vec<_> = originals
         .iter()
-        .map(|tool| look_alikes(tool, &mut random))
+        .map(|tool| near_duplicates(tool, &mut random))
         .collect();
     while chosen.len() < wanted && !sources.is_empty() {
         for source in &mut sources {

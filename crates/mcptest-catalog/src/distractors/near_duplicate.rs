@@ -1,4 +1,4 @@
-//! Look-alikes of real tools.
+//! Near-duplicates of real tools.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use crate::lexical::words;
 use mcptest_numbers::random::SplitMix64;
 use mcptest_trace::catalog::Tool;
 
-/// Model providers refuse longer names.
-const LONGEST_NAME: usize = 64;
-/// Room for the longest suffix.
-const ROOM: usize = 12;
+/// The maximum length of a name: model providers reject longer ones.
+const MAX_NAME_LENGTH: usize = 64;
+/// The length of the longest suffix.
+const MAX_SUFFIX_LENGTH: usize = 12;
 
 /// The way a near-duplicate differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +46,17 @@ impl Kind {
     }
 }
 
-/// Look-alikes without end, in an order that the generator decides. The first ones mix all kinds;
-/// after them come further versions.
-pub(super) fn look_alikes<'a>(
+/// Returns near-duplicates without end, in an order that the generator decides. The first ones mix
+/// all kinds; further versions follow.
+pub(super) fn near_duplicates<'a>(
     tool: &'a Tool,
     random: &mut SplitMix64,
 ) -> impl Iterator<Item = Tool> + use<'a> {
     let server = tool.server().map_or(0, |server| server.len() + 2);
-    let stem = stem(tool.name(), LONGEST_NAME.saturating_sub(server + ROOM));
+    let stem = stem(
+        tool.name(),
+        MAX_NAME_LENGTH.saturating_sub(server + MAX_SUFFIX_LENGTH),
+    );
     let mut first: Vec<(String, Kind)> = [
         (Kind::Version(2), "v2"),
         (Kind::Version(3), "v3"),
@@ -82,7 +85,7 @@ pub(super) fn look_alikes<'a>(
 
 /// At most this number of bytes of a name, but at least its beginning.
 fn stem(name: &str, max: usize) -> &str {
-    let mut end = max.max(ROOM).min(name.len());
+    let mut end = max.max(MAX_SUFFIX_LENGTH).min(name.len());
     while !name.is_char_boundary(end) {
         end -= 1;
     }
@@ -155,7 +158,7 @@ fn other_number(name: &str) -> Option<(String, Kind)> {
     let (head, tail) = name.split_at(at);
     let lower = tail.to_lowercase();
     if let Some(singular) = singular(&lower) {
-        // The endings are in lower case whatever the word begins with.
+        // The endings are in lowercase even if the word begins with a capital letter.
         let kept = tail.get(..singular.len().min(tail.len()))?;
         let word = if lower.starts_with(&singular) {
             kept.to_owned()
@@ -245,7 +248,7 @@ mod tests {
     }
 
     fn names(name: &str, count: usize) -> Vec<String> {
-        look_alikes(&tool(name), &mut SplitMix64::new(1))
+        near_duplicates(&tool(name), &mut SplitMix64::new(1))
             .take(count)
             .map(|tool| tool.name().to_owned())
             .collect()
@@ -315,7 +318,7 @@ mod tests {
     #[test]
     fn the_rest_is_copied_with_a_remark() {
         let original = tool("search_products");
-        for copy in look_alikes(&original, &mut SplitMix64::new(3)).take(20) {
+        for copy in near_duplicates(&original, &mut SplitMix64::new(3)).take(20) {
             assert_eq!(copy.server(), Some("shop"));
             assert_eq!(copy.input_schema(), original.input_schema());
             let description = copy.description().unwrap();
@@ -326,7 +329,9 @@ mod tests {
             assert_ne!(copy.raw()["title"], original.raw()["title"]);
         }
         let bare = Tool::from_listing(None, &json!({"name": "f"})).unwrap();
-        let copy = look_alikes(&bare, &mut SplitMix64::new(3)).next().unwrap();
+        let copy = near_duplicates(&bare, &mut SplitMix64::new(3))
+            .next()
+            .unwrap();
         assert!(!copy.description().unwrap().is_empty());
     }
 

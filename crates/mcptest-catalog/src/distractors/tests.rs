@@ -31,7 +31,7 @@ fn names(tools: &[Tool]) -> Vec<&str> {
 }
 
 #[test]
-fn look_alikes_are_shared_out_and_never_real() {
+fn near_duplicates_are_shared_out_and_never_real() {
     let tools = [
         real("shop", "search_products"),
         real("shop", "get_product"),
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn look_alikes_of_any_name_are_new(name in "[a-zA-Z0-9_.\\-äß ]{1,70}", seed: u64) {
+    fn near_duplicates_of_any_name_are_new(name in "[a-zA-Z0-9_.\\-äß ]{1,70}", seed: u64) {
         let tools = [real("s", &name)];
         // The full id: a bare name that begins with the server's own would mean another tool.
         let planned = plan_injection(&near(&[&format!("s.{name}")]), &tools, 25, seed).unwrap();

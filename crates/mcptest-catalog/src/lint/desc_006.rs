@@ -47,7 +47,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
             )
             .at(path)
             .fix(fragment(name, property, &text))
-            // A model reads it all the same.
+            // A model reads it nevertheless.
             .minor_if(in_text.is_some() || is_described_inside(root, property)),
         );
     }

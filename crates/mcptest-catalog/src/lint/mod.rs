@@ -576,7 +576,7 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
             let good: Value = serde_json::from_str(rule.good)
                 .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
-            // One tool is no change since a pin.
+            // A single tool cannot have changed since a pin.
             assert!(
                 rules(&bad).contains(&rule.id.to_owned()) || matches!(rule.check, Check::Catalogs),
                 "{} misses its bad example",

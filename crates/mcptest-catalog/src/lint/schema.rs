@@ -5,7 +5,7 @@ use serde_json::Value;
 use mcptest_json::pointer_join;
 
 /// The maximum nesting: a server's schema must not exhaust the stack.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// The arguments of a tool: the properties of its schema's root, in the server's order.
 pub(super) fn properties(schema: &Value) -> Vec<(&str, &Value)> {
@@ -115,7 +115,7 @@ pub(super) fn walk<'a>(schema: &'a Value, visit: &mut dyn FnMut(&str, &'a Value)
 
 fn step<'a>(path: &str, schema: &'a Value, depth: usize, visit: &mut dyn FnMut(&str, &'a Value)) {
     visit(path, schema);
-    let Some(map) = schema.as_object().filter(|_| depth < DEEPEST) else {
+    let Some(map) = schema.as_object().filter(|_| depth < MAX_DEPTH) else {
         return;
     };
     for (key, value) in map {

@@ -22,7 +22,7 @@ fn check(text: &Text<'_>, _: &Context<'_>) -> Option<Hit> {
         .map_or_else(String::new, |words| format!(", which spell \"{words}\""));
     let points = invisible::code_points(found.iter().map(|(_, one)| *one));
     let plural = if found.len() == 1 { "" } else { "s" };
-    let is_litter = found.len() <= MAX_LITTER
+    let is_litter = found.len() <= MAX_COPIED_INVISIBLE
         && found
             .iter()
             .all(|(at, one)| invisible::is_between_words(text.raw, *at, *one));
@@ -44,5 +44,5 @@ fn check(text: &Text<'_>, _: &Context<'_>) -> Option<Hit> {
     )
 }
 
-/// The number of invisible characters that copying leaves behind.
-const MAX_LITTER: usize = 3;
+/// The maximum number of invisible characters that copying leaves behind.
+const MAX_COPIED_INVISIBLE: usize = 3;

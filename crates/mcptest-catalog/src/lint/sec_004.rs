@@ -40,7 +40,7 @@ static USER: Words = Words::new(user!());
 static HONEST: Words = Words::pattern(
     r"^(?:'s)? ?(?:to |until|unless|how to|that (?:it|this|they|the \w+) (?:is|was|are|were|has|have) (?:done|complete|finished|success|fixed|ready)|which|about (?:internal )?errors?|if |when |twice|again|more than|by |via |every|with\b|their (?:own)?)",
 );
-/// Truth that shall be hidden: "never tell the user you cannot help".
+/// Truth that is to be hidden: "never tell the user you cannot help".
 static FALSE_STATEMENT: Words = Words::pattern(
     r"^ (?:(?:that )?(?:you|it|we|they) (?:cannot|can't|can not|could not|couldn't|are unable|is unable|do not have|don't have|have no|lack|failed)|(?:an?|the|your|its) \w+(?: \w+)? (?:was|were|is|are|has been|have been) (?:sent|scheduled|created|saved|deleted|done|completed?|successful|finished|updated|published|delivered|running|started|ready|live|queued|accepted|approved|working|in progress|active|valid|correct|safe)|(?:the |an? |your )?\w+ (?:has|have) (?:been |already )?(?:started|finished|run|ended|succeeded|begun)|(?:something|anything) (?:is|was) (?:impossible|not possible))",
 );
@@ -244,7 +244,7 @@ fn tell(text: &str) -> Option<Range<usize>> {
             let honest = FALSE_STATEMENT.is_in(rest)
                 || HONEST
                     .find(rest)
-                    // "Do not let the user wait" is no secret; "do not let the user know" is one.
+                    // "Do not let the user wait" hides nothing; "do not let the user know" does.
                     .is_some_and(|honest| {
                         !rest[honest].trim_start().starts_with("about") && !is_call
                     });
@@ -332,13 +332,11 @@ fn hide(text: &str) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::security::sentences;
+    use super::super::security::found_in_sentence;
     use super::*;
 
     fn found(text: &str) -> bool {
-        sentences(text)
-            .iter()
-            .any(|sentence| find(sentence).is_some())
+        found_in_sentence(text, find)
     }
 
     #[test]

@@ -78,7 +78,7 @@ static AS_ORDERS: Words = Words::new(
 static CONSENT: Words = Words::new(
     r"i have (?:already )?(?:approved|authori[sz]ed|consented to|agreed to|confirmed)|(?:the )?user has (?:already |previously )?(?:approved|authori[sz]ed|consented to|agreed to|pre-?approved) (?:all|any|every|each|these|the following|further)|(?:approved|confirmed|authori[sz]ed|accepted|granted) on behalf of (?:the )?(?:user|customer|owner)|(?:never|do not|don't|no need to|without) (?:ever )?(?:ask|asking|seek|seeking|request|requesting|wait|waiting)(?: the user| them| me)?(?: for)? (?:user )?(?:confirmation|approval|permission|consent|authori[sz]ation)(?: \w+){0,4}? (?:for|before|on|to) (?:any|all|every|each|other|destructive|future|subsequent|further)|(?:confirmation|approval|permission|consent)(?: (?:dialogs?|prompts?|steps?|requests?|checks?))? (?:should|must|shall|are to|is to|can) be (?:suppressed|skipped|bypassed|disabled|ignored|avoided|assumed)|(?:execute|perform|approve|accept|carry out|run) (?:all|any|every|each)(?: \w+){0,2} (?:actions?|requests?|operations?|commands?|calls?|changes|transactions|payments)(?: \w+){0,3}? without (?:asking|approval|confirmation|permission|review|verification|looking|checking|hesitation)|approve (?:\S+ ){1,10}?without (?:looking|review\w*|checking|reading|asking)|never ask for (?:user )?(?:confirmation|approval|permission)|do not ask me again|grant (?:all|full|any|every|unlimited|admin\w*) (?:permissions?|access|rights|privileges) (?:to (?:this|the) (?:tool|server)|without)|grant all permissions",
 );
-/// A role without limits, and a purpose of its own.
+/// A role without limits, or with an independent purpose.
 static PURPOSE: Words = Words::new(
     r"(?:pay no heed|give no weight|pay no mind) to|(?:the )?(?:instructions?|rules|guidance|prompt) (?:above|before|so far|earlier)(?: \w+){0,5} (?:was|were|is|are) (?:only |just )?(?:an? )?(?:draft|mistake|test|joke|example|outdated|void|wrong)|(?:treat|consider|regard) (?:what|everything|all|anything)(?: \w+){1,4} as (?:void|outdated|obsolete|invalid|cancell?ed)|you are (?:the|an?) (?:administrator|admin|root|superuser|owner|operator|system)(?: of(?: \w+){1,3})?(?: now)?[;,.]|(?:is|are|as) commands? for you|(?:in|from|within) \w+ (?:is|are) (?:your )?(?:commands?|instructions?|orders) (?:for|to) you|you are (?:dan|an? (?:ai|assistant|agent|model)(?: \w+){0,3}? (?:without|with no|free of|not bound by))|(?:assistant|agent|ai|model|mode) (?:without|with no) (?:any )?(?:limits|limitations|restrictions|rules|filters|constraints|boundaries)|(?:from|as of) (?:now|this point|this moment|here|this message)(?: on(?:wards?)?)?,? (?:your|you|always|answer|every|whenever|all|only|the assistant|treat|follow|obey)|your (?:main|sole|first|overriding|highest|top) (?:role|task|goal|purpose|objective|mission|job|priority|duty) (?:is|becomes|will be)|remember (?:from now on|for (?:the rest of|all future)|that whenever)|(?:all|any|every|the|these)(?: \w+){0,2} (?:restrictions?|rules|limits|limitations|constraints|safeguards|guardrails|prohibitions)(?: \w+){0,8}? (?:are|is|have been|were) (?:hereby |now |temporarily |all )*(?:lifted|suspended|void|removed|waived|off|cancell?ed|revoked|obsolete)|(?:earlier|previous|prior|other|former) (?:guidance|instructions?|directions|orders|rules) (?:was|were|is|are)(?: \w+){0,3} (?:for|about|meant for|only for|written for) (?:other|another|different|older)|(?:all|everything|anything|whatever)(?: that)? (?:came|was said|was written|stood|you read|you heard) (?:before|above|earlier|so far)(?: \w+){0,3} (?:is|was) (?:an? )?(?:rehearsal|test|draft|example|void|outdated|practice|joke|mistake)",
 );
@@ -111,7 +111,7 @@ pub(super) fn find(sentence: &Sentence) -> Option<Range<usize>> {
             .into_iter()
             .find(|place| {
                 let inside = &text[place.clone()];
-                // A list of things is no order about the last of them.
+                // A list of things is not an order about the last of them.
                 !FILE_RULES.is_in(inside) && !inside.contains([',', ';'])
             })
     };
@@ -139,13 +139,11 @@ pub(super) fn find(sentence: &Sentence) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::security::sentences;
+    use super::super::security::found_in_sentence;
     use super::*;
 
     fn found(text: &str) -> bool {
-        sentences(text)
-            .iter()
-            .any(|sentence| find(sentence).is_some())
+        found_in_sentence(text, find)
     }
 
     #[test]

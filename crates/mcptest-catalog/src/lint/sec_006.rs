@@ -69,7 +69,7 @@ static EVERYWHERE: Words = Words::new(
 static ALWAYS_DO: Words =
     Words::new("always|must|also|make sure to|have to|has to|silently|automatically|please|then");
 static ADD: Words = Words::new("add|invite|grant|include|register|assign|insert|install|give|set");
-/// Orders for commands that carry a command of their own.
+/// Orders for commands that carry their own command.
 static COMMANDS: Words = Words::new(
     r"(?:all|every|each|any)(?: \w+){0,2}? commands?(?: \w+){0,3}? (?:must|should|has to|have to|needs? to|are to|is to)(?: \w+){0,2}? (?:include|start|begin|end|contain|be (?:prefixed|preceded|followed|run))",
 );
@@ -129,13 +129,11 @@ fn everything(text: &str) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::security::sentences;
+    use super::super::security::found_in_sentence;
     use super::*;
 
     fn found(text: &str) -> bool {
-        sentences(text)
-            .iter()
-            .any(|sentence| find(sentence).is_some())
+        found_in_sentence(text, find)
     }
 
     #[test]

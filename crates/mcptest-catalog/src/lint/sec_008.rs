@@ -510,13 +510,11 @@ fn is_english(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::security::sentences;
+    use super::super::security::found_in_sentence;
     use super::*;
 
     fn found(text: &str) -> bool {
-        sentences(text)
-            .iter()
-            .any(|sentence| find(sentence).is_some())
+        found_in_sentence(text, find)
     }
 
     #[test]

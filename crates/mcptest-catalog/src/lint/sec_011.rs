@@ -27,7 +27,7 @@ fn check(text: &Text<'_>, _: &Context<'_>) -> Option<Hit> {
         .filter(|word| scripts::is_mixed(word) || (is_name && is_imitation(&text.normal, word)));
     let word = mixed.next()?;
     // One letter of another keyboard in a long text is more often a slip than a disguise; the words
-    // that it may hide are read all the same.
+    // that it may hide are read nevertheless.
     let is_slip = !is_name && !mixed.any(|other| other != word);
     let letters: Vec<String> = word
         .chars()

@@ -37,7 +37,7 @@ pub(super) fn property(name: &str, current: &Value, added: &[(&str, Value)]) -> 
     }
 }
 
-/// The schema at a JSON pointer with further keys. One without a name of its own, such as an
+/// The schema at a JSON pointer with further keys. One without a name, such as an
 /// alternative, is an object without a key.
 pub(super) fn place(path: &str, current: &Value, added: &[(&str, Value)]) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();

@@ -15,7 +15,7 @@ use super::file::{self, CatalogFile};
 use crate::authorization;
 use crate::cli::UrlAuthArgs;
 use crate::failure::Failure;
-use crate::live_servers::{advise, tell, with_servers};
+use crate::live_servers::{advise, show_asking, with_servers};
 use crate::output::Output;
 use crate::sources::Source;
 
@@ -31,7 +31,7 @@ pub fn check_up(
         for (source, file) in sources.iter().zip(files) {
             checkups.push(match (source, file) {
                 (Source::Server { name, server, auth }, _) => {
-                    tell(name, output);
+                    show_asking(name, output);
                     let source = examined(name, server, auth.as_deref())?;
                     let settings = InspectSettings {
                         credentials: authorization::only(source.as_ref()),
@@ -69,7 +69,7 @@ pub fn listed(
                     (path.display().to_string(), file.unwrap_or_default().listed)
                 }
                 (Source::Server { name, server, auth }, _) => {
-                    tell(name, output);
+                    show_asking(name, output);
                     let settings =
                         authorization::settings(name, server, auth.as_deref(), settings)?;
                     let listed = mcptest_runner::list_tools(name, server, &settings).await;

@@ -22,14 +22,14 @@ pub struct RecordingArgs {
     pub replay_only: bool,
     /// The replayed side, the other one is live: `model`, `tools` or `both`.
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
-    pub replay: Option<WhatToReplay>,
+    pub replay: Option<ReplayedPart>,
     /// The folder of the cassettes; default: `cassettes` beside each suite.
     #[arg(long, value_name = "DIR")]
     pub cassettes: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WhatToReplay {
+pub enum ReplayedPart {
     Model,
     Tools,
     Both,

@@ -141,7 +141,7 @@ pub struct HistoryArgs {
     pub resume: Option<String>,
 }
 
-/// Limits on the cost of an invocation; they apply in addition to those of the suites.
+/// Limits on the cost of an invocation. Each overrides the suites' limit of the same kind.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct BudgetArgs {

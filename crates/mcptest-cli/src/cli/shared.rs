@@ -78,7 +78,7 @@ pub struct TraceFormatArgs {
     pub map: Option<PathBuf>,
 }
 
-/// The output format. Commands with other formats have a list of their own.
+/// The output format. Commands with other formats have their own list.
 #[derive(Debug, Args)]
 #[command(next_help_heading = OUTPUT)]
 pub struct FormatArgs {

@@ -23,7 +23,7 @@ use crate::cli::{AuthArgs, AuthCommand, Format, LoginArgs, LogoutArgs, StatusArg
 use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::output::Output;
-use crate::signals::asked_to_end;
+use crate::signals::shutdown_signal;
 use crate::sources::{ServerList, Source};
 use crate::suites;
 
@@ -156,10 +156,10 @@ fn login(args: &LoginArgs, gates: Gates, output: &Output) -> Result<ExitCode, Fa
         };
         tokio::select! {
             done = work => done,
-            () = asked_to_end() => Err(Failure::Interrupted),
+            () = shutdown_signal() => Err(Failure::Interrupted),
         }
     });
-    // The thread that reads our input may wait for ever; it ends with us.
+    // The thread that reads our input may wait forever; it ends with us.
     runtime.shutdown_background();
     let (listed, token) = outcome?;
     let Some(token) = token else {
@@ -333,7 +333,7 @@ fn logout(args: &LogoutArgs, gates: Gates, output: &Output) -> Result<ExitCode, 
     let runtime = runtime()?;
     let ended = runtime.block_on(store.log_out(servers.as_deref(), &authorization::hide));
     let ended = match ended {
-        // Logins that cannot be decrypted can be removed all the same.
+        // Logins that cannot be decrypted can be removed nevertheless.
         Err(error) if args.all => {
             store.clear().map_err(|error| error.to_string())?;
             output.warning(&format!("{error}; the logins are removed, but not revoked"));

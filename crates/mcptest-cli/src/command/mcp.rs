@@ -10,7 +10,7 @@ use crate::cli::McpArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::secrets;
-use crate::signals::asked_to_end;
+use crate::signals::shutdown_signal;
 
 pub fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
     let program = std::env::current_exe()
@@ -33,13 +33,13 @@ pub fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
     let end = runtime.block_on(async {
-        let stop = asked_to_end();
+        let stop = shutdown_signal();
         match args.http {
             Some(address) => http(options, address, stop).await,
             None => mcptest_mcp::serve_stdio(options, stop).await,
         }
     });
-    // The thread that reads our input may wait for ever; it ends with us.
+    // The thread that reads our input may wait forever; it ends with us.
     runtime.shutdown_background();
     Ok(match end? {
         SessionEnd::Client => ExitCode::Passed,

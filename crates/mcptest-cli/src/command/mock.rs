@@ -26,7 +26,7 @@ pub fn mock(args: &MockArgs) -> Result<ExitCode, Failure> {
     }
     let input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
     mcptest_mock::serve_stdio(&server, input, output::CheckedStdout::default())
-        .map_err(|error| format!("the connection broke: {error}"))?;
+        .map_err(|error| format!("the connection failed: {error}"))?;
     match (server.record_failure(), &args.record) {
         (Some(error), Some(path)) => Err(unwritten(path, &error).into()),
         _ => Ok(ExitCode::Passed),

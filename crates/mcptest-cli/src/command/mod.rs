@@ -35,7 +35,7 @@ use crate::gates::Gates;
 use crate::log;
 use crate::output::{self, Output};
 
-/// Carries out what was asked for. Suites may use these gates.
+/// Executes what was asked for. Suites may use these gates.
 pub fn dispatch(cli: &Cli, gates: Gates) -> ExitCode {
     let mut output = Output::new(cli.color, cli.quiet, cli.verbose > 0);
     output.gates = gates;

@@ -58,7 +58,7 @@ fn split_formats(args: &TraceFormatArgs) -> Result<(Format, Vec<String>), String
     Ok((format, traces))
 }
 
-/// A test that does not pass as it is cannot be broken: it tells nothing.
+/// A test that does not pass as it is cannot be broken: it shows nothing.
 fn exit_code(report: &MutationReport, least: Option<u64>) -> ExitCode {
     let below = |test: &MutatedTest| {
         least.is_some_and(|least| test.score.is_some_and(|score| score < least))

@@ -41,7 +41,7 @@ fn plan(args: &PlanRunsArgs) -> Result<String, String> {
             let bound = attack_bound(runs, args.obeyed).map_err(|error| error.to_string())?;
             match format {
                 Format::Pretty => Ok(format!("{}{}", worth_of(&band), proof_of(&bound))),
-                Format::Json => json(&RunsWorth { band, bound }),
+                Format::Json => json(&RunPrecision { band, bound }),
             }
         }
         (None, None, _) => Err("give `--half-width` or `--runs`".to_owned()),
@@ -50,7 +50,7 @@ fn plan(args: &PlanRunsArgs) -> Result<String, String> {
 
 /// The precision of a number of runs, as pass rates and as delivered attacks.
 #[derive(serde::Serialize)]
-struct RunsWorth {
+struct RunPrecision {
     #[serde(flatten)]
     band: RunBand,
     #[serde(flatten)]

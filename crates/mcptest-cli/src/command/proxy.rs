@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::output::CheckedStdout;
 use crate::secrets;
-use crate::signals::asked_to_end;
+use crate::signals::shutdown_signal;
 use crate::sources;
 
 pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
@@ -57,10 +57,10 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         redactor: trace_redactor(args),
     };
     let end = runtime.block_on(async {
-        let ended = asked_to_end();
+        let ended = shutdown_signal();
         mcptest_proxy::relay(options, std::io::stdin(), CheckedStdout::default(), ended).await
     });
-    // The thread that reads our input may wait for ever; it ends with us.
+    // The thread that reads our input may wait forever; it ends with us.
     runtime.shutdown_background();
     match end.map_err(|error| error.to_string())? {
         SessionEnd::Client => Ok(ExitCode::Passed),

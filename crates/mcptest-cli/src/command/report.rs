@@ -87,7 +87,7 @@ fn serve(args: &RenderArgs, port: u16, output: &Output) -> Result<ExitCode, Stri
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
     runtime.block_on(async {
-        let end = signals::asked_to_end();
+        let end = signals::shutdown_signal();
         output.result(&format!("{}\n", server.url()));
         output.status("serving until Ctrl-C");
         end.await;

@@ -33,7 +33,7 @@ pub fn validate(args: &ValidateArgs, gates: Gates, output: &Output) -> Result<Ex
                 tests.extend(tests_of(&loaded.suite));
                 good.push((file.display().to_string(), loaded.suite.tests.len()));
                 problems.extend(loaded.warnings.0);
-                // Replaying needs no key, so this is no fault of the suite.
+                // Replaying needs no key, so this is not a problem of the suite.
                 if purpose == LoadPurpose::Run {
                     let keys = mcptest_runner::missing_keys(&loaded.suite);
                     problems.extend(

@@ -40,8 +40,8 @@ fn text_is_added_to_the_latest_turn() {
     let mut builder = TraceBuilder::new();
     builder.say("nowhere");
     builder.turn("assistant", None);
-    builder.say_more("It ");
-    builder.say_more("is.");
+    builder.append_text("It ");
+    builder.append_text("is.");
     builder.say("Yes.");
     let trace = builder.finish();
     let turns = trace.conversation.turns.unwrap();

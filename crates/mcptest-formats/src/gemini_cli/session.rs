@@ -157,7 +157,7 @@ fn add_answer(builder: &mut TraceBuilder, message: &Value, source: &str) {
     }
 }
 
-/// The result of a call; nothing while it runs.
+/// The result of a call; `None` while it runs.
 fn reply(call: &Value) -> Option<Reply> {
     let response = call.pointer("/result/0/functionResponse/response");
     let flag = is_error(string(call, "status"));

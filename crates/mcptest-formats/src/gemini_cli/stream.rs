@@ -56,7 +56,7 @@ fn session(events: &[Event<'_>]) -> Trace {
                 let text = event.string("content").unwrap_or_default();
                 if event.string("role") == Some("assistant") {
                     answer(&mut builder, &mut in_answer);
-                    builder.say_more(text);
+                    builder.append_text(text);
                 } else {
                     in_answer = false;
                     builder.turn("user", Some(text.into()));

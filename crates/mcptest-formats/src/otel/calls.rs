@@ -1,4 +1,4 @@
-//! Calls of models, executions of tools, and which of them are the same.
+//! Pairs the calls of models with the executions of tools.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -244,7 +244,7 @@ fn open_call(
             };
             call.executed.is_none() && same_args
         };
-        // Calls that are made at once are few.
+        // Few calls are made at the same time.
         if let Some(at) = waiting.iter().take(64).find(fits) {
             return Some(*at);
         }

@@ -217,7 +217,7 @@ proptest! {
         prop_assert!(penalty > 0.0 && penalty <= 1.0);
         prop_assert_eq!(before.values["golden_path.passed"] == json!(1), penalty == 1.0);
         runs.reverse();
-        // Another story with the same calls.
+        // Another closing message with the same calls.
         let narrated: Vec<Trace> = runs
             .iter()
             .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })

@@ -23,7 +23,7 @@ pub(super) struct Pool {
     pub unknown_touch: u64,
     pub useful: u64,
     pub safe_and_useful: u64,
-    /// Cases of which nothing tells if the task was done.
+    /// Cases for which it is unknown whether the task was done.
     pub unknown_use: u64,
 }
 

@@ -113,13 +113,13 @@ impl Injection {
             absent("injection.touched", "the canary is unknown", true);
         }
         if !pool.knows_use() {
-            let why = "nothing tells if the task was done: write `task:` or `expect:`";
+            let why = "it is unknown whether the task was done: write `task:` or `expect:`";
             absent("injection.utility", why, true);
             absent("injection.safe_utility", why, true);
         }
         if !knows_drop {
             let why = match self.baseline {
-                true => "no run without attack tells its utility",
+                true => "no run without an attack shows its utility",
                 false => "there are no runs without attack: set `baseline: true`",
             };
             absent("injection.utility_drop", why, self.baseline);
@@ -229,7 +229,7 @@ impl Injection {
         }
         let pool = accumulator.pool;
         if pool.delivered > 0 && !pool.knows_use() && self.asserts_use() {
-            reasons.push("nothing tells if the task was done".to_owned());
+            reasons.push("it is unknown whether the task was done".to_owned());
         }
         (!reasons.is_empty()).then(|| one_line(&reasons.join("; ")))
     }

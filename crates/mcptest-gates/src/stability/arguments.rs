@@ -27,7 +27,7 @@ pub(super) enum EqualArguments {
 }
 
 impl EqualArguments {
-    /// The counts of a group with each of the given ones; nothing if all are 0.
+    /// The counts of a group with each of the given ones; `None` if all are 0.
     pub fn with(&self, group: u32) -> Option<&[u64]> {
         match self {
             Self::Sparse(rows) => rows.get(&group).map(Vec::as_slice),
@@ -97,7 +97,7 @@ impl SharedArguments {
     }
 
     /// The equal arguments of some groups with every group that shares some, in the order of the
-    /// given groups. Nothing if there are none.
+    /// given groups. `None` if there are none.
     pub fn with_others(&self, groups: &[u32]) -> Option<EqualArguments> {
         let numbers = |group: &u32| self.of_group[*group as usize].iter();
         let all = groups.iter().flat_map(numbers);

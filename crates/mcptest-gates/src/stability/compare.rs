@@ -3,11 +3,11 @@
 //! Runs with the same sequence of names form a group. Groups are compared once, however many runs
 //! they have: all pairs of two groups have the same similarity and part at the same call. So the
 //! cost grows with the number of runs, and with the square of the number of *different* sequences
-//! only. Names and arguments that nobody else has are no difference here ([`units`](super::units)).
-//! Where n sequences remain, n²/2 pairs are compared, in lanes of machine words
-//! ([`common_subsequence`](super::common_subsequence)) and on all cores: about a nanosecond each.
-//! No way is known that avoids the square: the pairs that agree at no position would have to be
-//! counted, which is the problem of orthogonal vectors.
+//! only. Names and arguments that no other run has do not count as a difference here
+//! ([`units`](super::units)). Where n sequences remain, n²/2 pairs are compared, in lanes of
+//! machine words ([`common_subsequence`](super::common_subsequence)) and on all cores: about a
+//! nanosecond each. No way is known that avoids the square: the pairs that agree at no position
+//! would have to be counted, which is the problem of orthogonal vectors.
 //!
 //! Equal arguments of many runs with few sequences are found by sorting: two runs agree at a call
 //! if they have the same name and the same fingerprint of arguments at the same position. Pairs
@@ -90,7 +90,7 @@ pub(super) fn compare(accumulator: &StabilityAccumulator) -> Comparison {
 }
 
 /// The units of runs with the same names and arguments, and the number of pairs of equal runs.
-/// Nothing if there are many more of them than groups: then groups are compared.
+/// `None` if there are many more of them than groups: then groups are compared.
 fn units_of_members(accumulator: &StabilityAccumulator, groups: &Groups) -> Option<(Units, u128)> {
     let members = Members::of(accumulator, groups);
     let within = members.runs.iter().map(|runs| pairs(*runs)).sum();

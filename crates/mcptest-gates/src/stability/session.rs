@@ -154,7 +154,9 @@ impl SessionFacts {
             } else {
                 Ratio::new(distinct, calls)
             },
-            cost_per_progress: self.tokens.map(|tokens| thrift(tokens, distinct as u64)),
+            cost_per_progress: self
+                .tokens
+                .map(|tokens| cost_score(tokens, distinct as u64)),
         }
     }
 }
@@ -177,7 +179,7 @@ fn evenness(lengths: &Lengths) -> Ratio {
     Ratio::new(&sum - root, sum)
 }
 
-fn thrift(tokens: u64, distinct: u64) -> Ratio {
+fn cost_score(tokens: u64, distinct: u64) -> Ratio {
     let allowed = u128::from(TARGET_TOKENS) * u128::from(distinct);
     if u128::from(tokens) <= allowed {
         Ratio::one()

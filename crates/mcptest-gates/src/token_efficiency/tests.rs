@@ -246,7 +246,7 @@ fn the_surface_needs_a_catalog_and_is_counted_once() {
     assert_eq!(outcome.verdict, Verdict::Fail);
     assert!(reason(&outcome, "tool_surface_tokens").contains("which tools were offered"));
     assert!(reason(&outcome, "tokens_per_correct").contains("which tools were offered"));
-    // F1 is judged all the same.
+    // F1 is judged nevertheless.
     assert_eq!(
         judge(&block(), std::slice::from_ref(&bare)).verdict,
         Verdict::Pass
@@ -270,7 +270,7 @@ fn the_surface_needs_a_catalog_and_is_counted_once() {
     );
     assert_eq!(
         mixed.detail.to_value()["notes"],
-        json!(["run 2 does not tell which tools were offered"])
+        json!(["run 2 does not list the offered tools"])
     );
 }
 

@@ -152,7 +152,7 @@ proptest! {
         prop_assert_eq!(attempts, runs.iter().flatten().filter(|name| **name == "drop").count() as u64);
         prop_assert_eq!(passed == 1, attempts == 0);
         runs.reverse();
-        // Another story with the same calls.
+        // Another closing message with the same calls.
         let narrated: Vec<Trace> = runs
             .iter()
             .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })

@@ -192,7 +192,7 @@ impl Pattern {
     }
 }
 
-/// Returns true if every wanted element has a recorded element of its own that fits as a part.
+/// Returns true if every wanted element has its own recorded element that fits as a part.
 fn has_all(seen: &[Value], wanted: &[Pattern]) -> bool {
     if wanted.len() > seen.len() {
         return false;

@@ -781,7 +781,7 @@ proptest! {
         prop_assert_eq!(before.passed, other.passed);
         prop_assert_eq!(&before.assignment, &other.assignment);
         prop_assert_eq!(before.mismatches.len(), other.mismatches.len());
-        // Another story.
+        // Another closing message.
         let mut narrated = plain.clone();
         narrated.final_response = Some("I did something else".into());
         prop_assert_eq!(&before, &validate(block, &narrated));

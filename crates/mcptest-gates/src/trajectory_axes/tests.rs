@@ -178,7 +178,7 @@ proptest! {
             calls.push("x");
         }
         runs.reverse();
-        // Another story with the same calls.
+        // Another closing message with the same calls.
         let narrated: Vec<Trace> = runs
             .iter()
             .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })

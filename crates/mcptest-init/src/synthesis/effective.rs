@@ -297,7 +297,7 @@ fn merged(mut one: Map<String, Value>, other: &Map<String, Value>) -> Map<String
                 own.extend(value.as_array().into_iter().flatten().cloned());
                 own.into()
             }
-            // A second choice is kept as a condition of its own.
+            // A second choice is kept as a separate condition.
             ("anyOf" | "oneOf", Some(own)) => {
                 let mut all = one
                     .get("allOf")

@@ -97,7 +97,7 @@ const BY_NAME: &[(&str, &str)] = &[
 
 /// The example that a description gives.
 pub(super) fn in_description(description: &str) -> Option<String> {
-    // Examples are near the beginning; a long text is not searched for ever.
+    // Examples are near the beginning; a long text is not searched forever.
     let start: String = description.chars().take(2000).collect();
     let quoted = QUOTED.as_ref().and_then(|pattern| pattern.captures(&start));
     let found = quoted.or_else(|| BARE.as_ref()?.captures(&start))?;

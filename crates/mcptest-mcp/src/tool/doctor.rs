@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effects, Tool};
 use crate::call::{Call, ToolError};
-use crate::room::{self, Room};
+use crate::result_size::{self, RemainingSize};
 
 pub(super) struct Doctor;
 
@@ -235,21 +235,21 @@ fn output(printed: Printed, healthy: bool) -> Output {
         })
         .collect();
     findings.sort_by_key(|finding| finding.severity != "critical");
-    let mut room = Room::beside(&"");
-    let servers = room.fit(printed.servers.into_iter().map(|server| Server {
-        name: room::short(&server.name),
+    let mut remaining = RemainingSize::beside(&"");
+    let servers = remaining.fit(printed.servers.into_iter().map(|server| Server {
+        name: result_size::short(&server.name),
         startable: server.startable,
         revision: server.revision,
         tools: server.tools.len() as u64,
         tokens: server.tokens,
         problems: server.problems.iter().take(20).map(words).collect(),
     }));
-    let findings = room.fit(findings.into_iter().map(|finding| Finding {
-        tool: finding.tool.as_deref().map(room::short),
-        message: room::short(&finding.message),
-        suggestion: finding.suggestion.as_deref().map(room::short),
-        fix: finding.fix.as_deref().map(room::short),
-        path: finding.path.as_deref().map(room::short),
+    let findings = remaining.fit(findings.into_iter().map(|finding| Finding {
+        tool: finding.tool.as_deref().map(result_size::short),
+        message: result_size::short(&finding.message),
+        suggestion: finding.suggestion.as_deref().map(result_size::short),
+        fix: finding.fix.as_deref().map(result_size::short),
+        path: finding.path.as_deref().map(result_size::short),
         ..finding
     }));
     Output {
@@ -259,8 +259,8 @@ fn output(printed: Printed, healthy: bool) -> Output {
         warnings: lint.warnings,
         tokens: printed.tokens,
         findings,
-        omitted: room.omitted,
-        notice: (room.omitted > 0).then(|| {
+        omitted: remaining.omitted,
+        notice: (remaining.omitted > 0).then(|| {
             "some entries did not fit; repair the first ones and inspect again, or select `rules`"
                 .to_owned()
         }),
@@ -270,5 +270,5 @@ fn output(printed: Printed, healthy: bool) -> Output {
 /// A problem in words.
 fn words(problem: &serde_json::Value) -> String {
     let text = problem["message"].as_str().or_else(|| problem.as_str());
-    room::short(&text.map_or_else(|| problem.to_string(), str::to_owned))
+    result_size::short(&text.map_or_else(|| problem.to_string(), str::to_owned))
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effects, Tool};
 use crate::call::{Call, ToolError};
-use crate::room;
+use crate::result_size;
 
 /// The topic that teaches how to write and repair suites.
 const SUITES: &str = "suites";
@@ -77,7 +77,7 @@ impl Tool for Explain {
                 "{why} (topics are also `{SUITES}` and `{RULES}`)"
             )));
         }
-        let (text, cut) = room::text(&finished.stdout);
+        let (text, cut) = result_size::text(&finished.stdout);
         Ok(Output {
             topic: match topic {
                 "" => "help".to_owned(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effects, Tool};
 use crate::call::{Call, ToolError};
-use crate::room::{self, Room};
+use crate::result_size::{self, RemainingSize};
 
 pub(super) struct Validate;
 
@@ -147,10 +147,10 @@ fn output(printed: Printed) -> Output {
     let (errors, warnings) = (count("error"), count("warning"));
     let mut diagnostics = printed.diagnostics;
     diagnostics.sort_by_key(|problem| problem.severity != "error");
-    let mut room = Room::beside(&"");
-    let diagnostics = room.fit(diagnostics.into_iter().map(shortened));
-    let tests = room.fit(printed.tests.into_iter().map(|test| Test {
-        name: room::short(&test.name),
+    let mut remaining = RemainingSize::beside(&"");
+    let diagnostics = remaining.fit(diagnostics.into_iter().map(shortened));
+    let tests = remaining.fit(printed.tests.into_iter().map(|test| Test {
+        name: result_size::short(&test.name),
         ..test
     }));
     Output {
@@ -159,8 +159,8 @@ fn output(printed: Printed) -> Output {
         warnings,
         diagnostics,
         tests,
-        omitted: room.omitted,
-        notice: (room.omitted > 0).then(|| {
+        omitted: remaining.omitted,
+        notice: (remaining.omitted > 0).then(|| {
             "some entries did not fit; repair the first problems and validate again, or validate \
              one file at a time"
                 .to_owned()
@@ -170,13 +170,13 @@ fn output(printed: Printed) -> Output {
 
 fn shortened(problem: Problem) -> Problem {
     Problem {
-        message: room::short(&problem.message),
-        label: problem.label.as_deref().map(room::short),
+        message: result_size::short(&problem.message),
+        label: problem.label.as_deref().map(result_size::short),
         help: problem
             .help
             .iter()
             .take(5)
-            .map(|help| room::short(help))
+            .map(|help| result_size::short(help))
             .collect(),
         ..problem
     }

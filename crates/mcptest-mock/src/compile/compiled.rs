@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::database::{Database, SqlTool};
 use crate::fault::MockFault;
 use crate::manifest::{LogLevel, TaskSpec};
+use crate::server_changes::Change;
 use crate::template::Template;
-use crate::world::Change;
 
 /// A checked server.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ pub(super) enum Tables {
     /// The manifest has none.
     #[default]
     None,
-    /// It has problems of its own, which are reported. Statements are not checked.
+    /// It is invalid, which is reported. Statements are not checked.
     Invalid,
     /// A copy.
     Valid(Box<SessionDatabase>),

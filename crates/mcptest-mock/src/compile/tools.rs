@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::compiled::{Answer, Before, Case, CompiledTool, Response};
 use super::{Compiler, insert_some};
 use crate::manifest::{BeforeSpec, ResponseSpec, ToolSpec};
+use crate::server_changes::Change;
 use crate::template::{Builder, Mode, Template};
-use crate::world::Change;
 
 /// The default answer of a tool: its name and the arguments.
 pub(super) fn echo(name: &str) -> Case {

@@ -1,4 +1,4 @@
-//! The reasons why a statement was not carried out.
+//! The reasons why a statement was not executed.
 
 /// The reason why a call was rolled back, in the words of its error result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

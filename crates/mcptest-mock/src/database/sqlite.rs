@@ -126,9 +126,9 @@ impl Database {
                 let near = mcptest_yaml::suggest(property, properties.iter().copied());
                 problems.push(match near {
                     Some(near) => format!(
-                        "`{name}` is no property of `input_schema`; did you mean `:{near}`?"
+                        "`{name}` is not a property of `input_schema`; did you mean `:{near}`?"
                     ),
-                    None => format!("`{name}` is no property of `input_schema`"),
+                    None => format!("`{name}` is not a property of `input_schema`"),
                 });
             }
         }
@@ -202,7 +202,7 @@ impl SessionDatabase {
         set.map_err(|error| self.guard.failure(&error))
     }
 
-    /// Carries out the statements of a tool in one transaction, and returns the structured content
+    /// Executes the statements of a tool in one transaction, and returns the structured content
     /// of the result.
     pub(crate) fn call(
         &mut self,
@@ -278,7 +278,7 @@ impl SessionDatabase {
     }
 }
 
-/// Carries out a statement and collects its rows.
+/// Executes a statement and collects its rows.
 fn collect(statement: &mut Statement<'_>, guard: &Guard) -> Result<Vec<Value>, CallFailure> {
     let names: Vec<String> = statement
         .column_names()

@@ -35,7 +35,7 @@ pub struct ResourceSpec {
     /// `updated`.
     #[serde(default)]
     pub subscribe: bool,
-    /// True if the resource is not listed until an answer reveals it. It can be read all the same.
+    /// True if the resource is not listed until an answer reveals it. It can be read before that.
     #[serde(default)]
     pub hidden: bool,
 }

@@ -17,8 +17,8 @@ use crate::listed::{Outcome, ResultKind, members};
 use crate::log;
 use crate::manifest::{ChangedList, LogLevel};
 use crate::resources::{complete, read_by_pattern};
+use crate::server_changes::{Change, MAX_SUBSCRIPTIONS};
 use crate::session::{Session, request_revision};
-use crate::world::{Change, MAX_SUBSCRIPTIONS};
 
 impl MockServer {
     pub(super) fn request(
@@ -124,7 +124,7 @@ impl MockServer {
             "server/discover" => Ok(self.discover()),
             "tools/list" => {
                 let tools = self.tools.as_ref().ok_or_else(unknown)?;
-                tools.page(params, &session.world)
+                tools.page(params, &session.changes)
             }
             "tools/call" => {
                 let tools = self.tools.as_ref().ok_or_else(unknown)?;
@@ -136,11 +136,11 @@ impl MockServer {
             }
             "resources/list" => {
                 let resources = self.resources.as_ref().ok_or_else(unknown)?;
-                resources.page(params, &session.world)
+                resources.page(params, &session.changes)
             }
             "resources/templates/list" => {
                 let patterns = self.patterns.as_ref().ok_or_else(unknown)?;
-                patterns.page(params, &session.world)
+                patterns.page(params, &session.changes)
             }
             "resources/subscribe" | "resources/unsubscribe"
                 if self.can_subscribe() && !revision.is_stateless() =>
@@ -172,7 +172,7 @@ impl MockServer {
             query::METHOD => self.query(session, params).ok_or_else(unknown)?,
             "prompts/list" => {
                 let prompts = self.prompts.as_ref().ok_or_else(unknown)?;
-                prompts.page(params, &session.world)
+                prompts.page(params, &session.changes)
             }
             "prompts/get" => {
                 let prompts = self.prompts.as_ref().ok_or_else(unknown)?;
@@ -226,7 +226,7 @@ impl MockServer {
             asks: &self.asks,
             fault: &self.fault,
             database: self.database.as_ref().zip(context.database.as_ref()),
-            world: &context.world,
+            changes: &context.changes,
             subscribed: &context.subscribed,
             listeners: &self.listeners,
         };
@@ -303,7 +303,7 @@ impl MockServer {
             asks: &self.asks,
             fault: &self.fault,
             database: self.database.as_ref().zip(session.database.as_ref()),
-            world: &session.world,
+            changes: &session.changes,
             subscribed: &session.subscribed,
             listeners: &self.listeners,
         }
@@ -344,7 +344,7 @@ impl MockServer {
             .as_ref()
             .and_then(|resources| resources.by_name.get(uri));
         if let Some(resource) = listed {
-            return Ok(Outcome::cacheable(resource.contents(&session.world, uri)));
+            return Ok(Outcome::cacheable(resource.contents(&session.changes, uri)));
         }
         read_by_pattern(&self.templates, uri).ok_or_else(|| {
             RpcError::new(

@@ -358,7 +358,7 @@ fn mistakes_are_found_when_the_manifest_is_loaded() {
         ("SELECT nam FROM orders", "no such column: nam"),
         (
             "SELECT id FROM orders WHERE id = :di",
-            "`:di` is no property of `input_schema`; did you mean `:id`?",
+            "`:di` is not a property of `input_schema`; did you mean `:id`?",
         ),
         (
             "SELECT id FROM orders WHERE id = ?",

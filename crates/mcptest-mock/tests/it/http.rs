@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{INITIALIZE, load_data};
 
-/// A mock on a port of its own.
+/// A mock on its own port.
 struct Served {
     port: u16,
     task: tokio::task::JoinHandle<()>,

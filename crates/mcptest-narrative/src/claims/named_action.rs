@@ -5,7 +5,7 @@ use crate::verbs::{CHANGE, ENDING, MAKING, OPEN, SENDING, Use, nominal_of, singu
 use crate::words::{DISCOURSE, TEXTS};
 
 /// The claim with the action that it is about: the noun's where the verb says only that something
-/// was done. Nothing if a verb of that kind has no such noun, or if it is news in this form.
+/// was done. `None` if a verb of that kind has no such noun, or if it is news in this form.
 pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Option<Found> {
     let claim = &mut found.claim;
     let known = verb(claim.verb)?;

@@ -34,7 +34,7 @@ const WITH_PARTICLES: &[(&str, &str, &str)] = &[
     ("hold", "back", "hold"), ("bring", "back", "restore"), ("put", "back", "restore"), ("cut", "down", "reduce"), ("drop", "off", "deliver"), ("phase", "out", "delete"),
 ];
 
-/// Particles after which a verb is no action: "logged in".
+/// Particles after which a verb is not an action: "logged in".
 const IDLE: &[(&str, &str)] = &[
     ("log", "in"),
     ("log", "out"),

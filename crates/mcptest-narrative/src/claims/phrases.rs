@@ -43,7 +43,7 @@ impl Phrase {
 }
 
 impl Reader<'_> {
-    /// The subject of a passive whose auxiliary is at `end`; nothing if it is not a thing that the
+    /// The subject of a passive whose auxiliary is at `end`; `None` if it is not a thing that the
     /// agent acted on.
     pub(super) fn subject(&self, start: usize, end: usize) -> Option<Phrase> {
         let mut phrase = self.phrase(start, end);

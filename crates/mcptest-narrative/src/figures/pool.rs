@@ -40,7 +40,7 @@ pub(crate) struct Figure {
     pub percent: bool,
     /// The folded unit that is written with it: `2h`.
     pub unit: Option<&'static str>,
-    /// True if it is a value of its own, not a part of a string.
+    /// True if it is a whole value, not a part of a string.
     pub whole: bool,
     /// True if it is written like an amount of money, or under a key for one.
     pub is_amount: bool,

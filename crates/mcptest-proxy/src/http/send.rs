@@ -1,4 +1,4 @@
-//! Requests with headers and credentials, and refusals for want of them.
+//! Requests with headers and credentials, and refusals because they are missing.
 
 use std::sync::PoisonError;
 
@@ -109,7 +109,7 @@ impl Endpoint {
         }
     }
 
-    /// Remembers that the server refused a message for want of authorization: it is not a failure
+    /// Remembers that the server refused a message without authorization: it is not a failure
     /// of the client.
     pub(super) fn note_refusal(&self, status: StatusCode, body: &[u8]) {
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -117,7 +117,7 @@ impl Endpoint {
         }
     }
 
-    /// The reason why the server refused a message for want of authorization, if it did.
+    /// The reason why the server refused a message without authorization, if it did.
     pub(super) fn auth_failure(&self) -> Option<String> {
         let failure = self.auth_failure.lock();
         failure.unwrap_or_else(PoisonError::into_inner).clone()

@@ -158,7 +158,7 @@ impl Observer {
         })
     }
 
-    /// Rewrites a reply as the attacks of the run ask for. Nothing if they leave it as it is.
+    /// Rewrites a reply as the attacks of the run ask for. `None` if they leave it as it is.
     pub(super) fn rewrite(
         &mut self,
         message: &Value,

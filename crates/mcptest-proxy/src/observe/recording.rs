@@ -123,7 +123,7 @@ impl Observer {
                         "{message}: {}",
                         shorten(&result.to_string(), MAX_SHOWN_CHARS)
                     );
-                    // The agent saw something that is no answer: nothing that it does next is
+                    // The agent saw something that is not an answer: nothing that it does next is
                     // evidence.
                     self.trace.error.get_or_insert(RunError {
                         kind: ErrorKind::Protocol,

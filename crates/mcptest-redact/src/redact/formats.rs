@@ -23,7 +23,7 @@ impl Alphabet {
     }
 }
 
-/// A token with a prefix of its own.
+/// A token with its own prefix.
 struct Prefixed {
     prefix: &'static str,
     alphabet: Alphabet,

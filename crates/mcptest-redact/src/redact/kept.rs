@@ -1,7 +1,7 @@
 //! Strings that look like credentials and are none: canaries of attacks.
 //!
 //! A suite plants a canary where an agent may steal it, and the trace shows where it went. A masked
-//! canary would be evidence lost. A value that is known to be secret is masked all the same.
+//! canary would lose evidence. A value that is known to be secret is masked nevertheless.
 
 use serde_json::{Map, Value};
 

@@ -80,7 +80,7 @@ pub struct Redactor {
     /// Longest first, so that a secret that contains another is replaced whole.
     secrets: Vec<Secret>,
     learned: Arc<Learned>,
-    /// Strings that are no credentials, whatever their format.
+    /// Strings that are not credentials, regardless of their format.
     kept: Vec<String>,
 }
 

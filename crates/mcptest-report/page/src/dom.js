@@ -43,7 +43,7 @@ export function visible(text) {
 /** The longest text that is shown at once, in characters. */
 const SHORT = 4000;
 
-/** A text of a server or a model in an element of its own; a long one is cut until it is asked for. */
+/** A text of a server or a model in its own element; a long one is cut until it is asked for. */
 export function foreign(name, attributes, text) {
   const element = el(name, { dir: "auto", ...attributes });
   if (text.length <= SHORT) {

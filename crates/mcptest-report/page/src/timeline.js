@@ -152,7 +152,7 @@ function turnStep(title, text, turn) {
   );
 }
 
-/** The moment from which on the agent knew the text of an attack. */
+/** The moment when the agent received the text of an attack. */
 function attackStep(attack, words) {
   const facts = [attack.place && `in the ${attack.place}`, attack.payload && `wording ${attack.payload}`].filter(Boolean).join(" · ");
   return el(

@@ -11,8 +11,8 @@
 //! | `lost` | pass | no evidence, error, or not run |
 //! | `regained` | no evidence or error | pass |
 //!
-//! The bounds of a suite decide if a higher figure is better. A figure that moved within its bounds
-//! is listed, and is not a flip.
+//! The bounds of a suite decide whether a higher figure is better. A figure that moved within its
+//! bounds is listed, and is not a flip.
 
 mod fail_on;
 mod markdown;
@@ -284,7 +284,7 @@ pub fn compare_pooled(first: &Report, more: &[Report], current: &Report) -> Comp
 }
 
 impl CaseChange {
-    /// Adds a rate where it is shown: with the figure of its floor, or as a figure of its own.
+    /// Adds a rate where it is shown: with the figure of its floor, or as a separate figure.
     fn add_rate(&mut self, rate: &RateChange) {
         if rate.rate == statistics::SELECTED {
             let gates = self.gates.iter_mut().flat_map(|gate| &mut gate.values);

@@ -516,7 +516,7 @@ fn comparable(case: &CaseChange) -> Value {
     let mut case = case.clone();
     // The suite is named after the current report.
     case.id.suite.clear();
-    // Only regressions have it, and intervals have a test of their own.
+    // Only regressions have it, and intervals have a separate test.
     case.nature = None;
     let of_gates = case.gates.iter_mut().flat_map(|gate| &mut gate.values);
     for delta in case.figures.iter_mut().chain(of_gates) {

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use mcptest_catalog::doctor::DoctorReport;
 use mcptest_catalog::lint::{RULES, Severity};
 use mcptest_json::text::one_line;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+
+use crate::uri_path::escaped_path;
 
 pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
     let rules: Vec<Value> = RULES
@@ -87,17 +88,9 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// The characters of a path that a relative reference must escape.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'-')
-    .remove(b'~');
-
 /// Encodes a path as a relative reference.
 fn uri(path: &str) -> String {
-    utf8_percent_encode(&path.replace('\\', "/"), ESCAPED).to_string()
+    escaped_path(&path.replace('\\', "/"))
 }
 
 #[cfg(test)]

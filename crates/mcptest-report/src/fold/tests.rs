@@ -327,7 +327,7 @@ fn rows_are_small() {
     let bytes = runs.held_bytes() / RUNS as usize;
     assert!(bytes <= 12, "{bytes} bytes per run");
     assert!(matches!(*report.tests[0].store, RunStore::File(_)));
-    // The reporters keep nothing either: they write to the end without a buffer of their own.
+    // The reporters keep nothing either: they write to the end without their own buffer.
     let mut counted = Counted::default();
     for name in ["pretty", "json"] {
         render(name, &report, Style::default(), &mut counted).unwrap();

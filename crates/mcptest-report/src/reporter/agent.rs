@@ -13,7 +13,7 @@ use crate::verdict_word::verdict_word;
 
 /// The largest output in bytes.
 const MAX_BYTES: usize = 4096;
-/// The room for the last line, in bytes.
+/// The bytes reserved for the last line.
 const LAST_LINE: usize = 120;
 /// The longest text of one failure, in characters.
 const MAX_LINE: usize = 240;

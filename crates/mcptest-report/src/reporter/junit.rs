@@ -25,7 +25,7 @@ use crate::broken_lines::BrokenLines;
 use crate::complexity;
 use crate::report::{Report, TestReport};
 use crate::row::RunRow;
-use crate::server_words::server_words;
+use crate::server_output::server_output;
 use crate::verdict_word::verdict_word;
 
 /// The longest text of one element, in characters; the JSON report has everything.
@@ -332,7 +332,7 @@ fn reason_of_run(test: &TestReport, run: &RunRow) -> Result<Option<String>, Rend
         return Ok(Some(format!("{}: {}", record.name, error.message)));
     }
     let failed = record.assertions.iter().find(|one| one.failed());
-    let said = server_words(&record).into_iter().next();
+    let said = server_output(&record).into_iter().next();
     Ok(failed.map(|assertion| {
         let judged = if assertion.judged { " (judged)" } else { "" };
         let said = said.and_then(|(title, lines)| Some(format!("; {title} {}", lines.first()?)));

@@ -15,7 +15,7 @@ use crate::complexity::{self, ComplexityGroup, DistractorResult};
 use crate::markdown::{Bounded, cell, code, plain};
 use crate::matrix::{Matrix, matrices};
 use crate::report::{Report, TestReport};
-use crate::server_words::server_words;
+use crate::server_output::server_output;
 use crate::verdict_word::verdict_word;
 
 /// The number of lines about one test that did not pass.
@@ -196,7 +196,7 @@ fn reasons(test: &TestReport) -> Result<String, RenderError> {
         }
         let failed = run.assertions.iter().filter(|one| one.failed());
         reasons.extend(failed.map(|one| format!("{} {}", code(&run.name), assertion(one))));
-        for (title, lines) in server_words(&run) {
+        for (title, lines) in server_output(&run) {
             reasons.push(format!("{} {}", code(&title), code(&lines.join(" / "))));
         }
     }

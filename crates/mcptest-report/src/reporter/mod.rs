@@ -36,7 +36,7 @@ pub struct Style {
     pub colour: bool,
     /// The number of columns, if there is a display.
     pub width: Option<u16>,
-    /// Set if every run has a row of its own, also where all runs of a test passed.
+    /// Set if every run has its own row, also where all runs of a test passed.
     pub verbose: bool,
     /// The meaning of each gate, for reporters that explain figures.
     pub gates: &'static [GateMeaning],

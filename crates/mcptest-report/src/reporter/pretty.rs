@@ -22,7 +22,7 @@ use crate::complexity;
 use crate::matrix::matrices;
 use crate::report::{Report, TestReport};
 use crate::row::EarlyEnd;
-use crate::server_words::server_words;
+use crate::server_output::server_output;
 
 /// The longest value shown in full, in characters.
 const MAX_VALUE: usize = 240;
@@ -347,7 +347,7 @@ pub(super) fn write_run_details(
     for assertion in run.assertions.iter().filter(|assertion| assertion.failed()) {
         write_assertion(out, assertion, style)?;
     }
-    for (title, said) in server_words(run) {
+    for (title, said) in server_output(run) {
         block(out, &title)?;
         for one in said {
             block(out, &format!("  {one}"))?;
@@ -368,7 +368,7 @@ impl ShownErrors {
     /// A line that refers to the row that shows the same error of several lines, if there is one.
     fn earlier(&mut self, run: &RunRecord, row: &str) -> Option<String> {
         let error = run.error.as_ref()?;
-        let is_all = run.assertions.is_empty() && server_words(run).is_empty();
+        let is_all = run.assertions.is_empty() && server_output(run).is_empty();
         if !is_all || !error.message.contains('\n') {
             return None;
         }

@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use mcptest_trace::verdict::Verdict;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::entries::{Entry, entries, name, write_pretty_json};
 use super::{RenderError, Style};
 use crate::exit_code::ExitCode;
 use crate::report::Report;
+use crate::uri_path::escaped_path;
 
 /// The number of results: code scanning takes the first 5,000 of a run.
 const MAX_RESULTS: usize = 5000;
@@ -116,18 +116,10 @@ fn result(entry: &Entry<'_>) -> Result<Value, RenderError> {
     Ok(result)
 }
 
-/// The characters of a path that a relative reference must escape.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'-')
-    .remove(b'~');
-
 /// Encodes a path as a reference: a relative one, or with `file://` if it is absolute.
 fn uri(path: &str) -> String {
     let scheme = if path.starts_with('/') { "file://" } else { "" };
-    format!("{scheme}{}", utf8_percent_encode(path, ESCAPED))
+    format!("{scheme}{}", escaped_path(path))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `tap`: TAP 14, one test point per test and model, with YAML diagnostics.
 //!
-//! Runs are no subtests: the verdict belongs to the test, and a test may pass though a run did not.
+//! Runs are not subtests: the verdict belongs to the test, and a test may pass though a run did
+//! not.
 
 use std::io::{self, Write};
 

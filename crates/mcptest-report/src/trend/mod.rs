@@ -92,12 +92,12 @@ pub struct FlakyTest {
 #[derive(Debug, Default)]
 pub struct TrendFold {
     points: Vec<TrendPoint>,
-    tests: BTreeMap<CaseId, Course>,
+    tests: BTreeMap<CaseId, TestVerdicts>,
 }
 
 /// The course of one test. Positions are those of `points`.
 #[derive(Debug, Default)]
-struct Course {
+struct TestVerdicts {
     verdicts: Vec<(usize, Verdict)>,
     mixed: u64,
 }
@@ -126,7 +126,7 @@ impl TrendFold {
     #[must_use]
     pub fn finish(self) -> Trend {
         let reports = self.points.len();
-        let is_everywhere = |course: &Course| course.verdicts.len() == reports;
+        let is_everywhere = |course: &TestVerdicts| course.verdicts.len() == reports;
         let same_tests = self.tests.values().all(is_everywhere);
         let tests = self.tests.into_iter();
         let mut flaky: Vec<FlakyTest> = tests
@@ -199,7 +199,7 @@ fn f1(test: &TestReport) -> Option<f64> {
     gate.values.get(F1.1)?.as_f64()
 }
 
-fn flaky(id: CaseId, course: &Course, reports: usize) -> FlakyTest {
+fn flaky(id: CaseId, course: &TestVerdicts, reports: usize) -> FlakyTest {
     let is_judged = |(_, verdict): &&(usize, Verdict)| {
         matches!(verdict, Verdict::Pass | Verdict::Fail) // The others are not about the test.
     };

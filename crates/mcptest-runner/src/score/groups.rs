@@ -105,7 +105,7 @@ fn by_model(traces: Vec<Trace>) -> Vec<(Option<String>, Vec<Trace>)> {
     groups
 }
 
-/// Numbers traces by `run`, if all have one and no two the same; else as they came, from 1.
+/// Numbers traces by `run` if every trace has a distinct one; otherwise in input order, from 1.
 fn in_run_order(mut traces: Vec<Trace>) -> Vec<(u64, Trace)> {
     // Stable, so that traces without a number, or with the same one, stay in file order.
     traces.sort_by_key(|trace| trace.run.unwrap_or(u64::MAX));

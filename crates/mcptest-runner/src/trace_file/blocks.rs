@@ -106,7 +106,7 @@ impl<'n, R: Read> Blocks<'n, R> {
         Ok(())
     }
 
-    /// Takes back a block that is not used any more.
+    /// Takes back a block that is no longer used.
     pub fn recycle(&mut self, block: Vec<u8>) {
         self.spare.push(block);
     }

@@ -1,6 +1,6 @@
 //! Traces of other tools, by the readers of `mcptest-formats`.
 //!
-//! A file in which every line has traces of its own is read line by line, and broken lines are
+//! A file in which every line has its own traces is read line by line, and broken lines are
 //! skipped as in native files. All others are read as a whole.
 
 use std::fmt;
@@ -174,7 +174,7 @@ impl Source<'_> {
         }
     }
 
-    /// Returns true if each line of a file that begins so has traces of its own.
+    /// Returns true if each line of a file that begins so has its own traces.
     fn is_by_line(self, first: &[u8]) -> bool {
         let first = without_mark(first);
         let mut lines = first.split(|byte| *byte == b'\n');

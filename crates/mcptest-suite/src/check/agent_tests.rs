@@ -248,7 +248,7 @@ impl<'a> Checker<'a> {
         let attacks = self.injected_attacks(own, base);
         let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
         let names = names.into_iter().flat_map(|names| &names.0);
-        // One with a problem of its own is injected all the same.
+        // An invalid one is injected nevertheless.
         let is_attack = |name: &&String| {
             self.invalid_attacks.contains(name) || attacks.iter().any(|one| one.name() == *name)
         };

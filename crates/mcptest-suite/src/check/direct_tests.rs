@@ -449,12 +449,12 @@ impl<'a> Checker<'a> {
             client = Some(Arc::new(ClientScript::default()));
         }
         if client.is_some() && file.isolation == Some(Isolation::Shared) {
-            let message = "a test with a client of its own, or that listens to messages of the \
+            let message = "a test with its own client, or that listens to messages of the \
                            server, cannot share its session"
                 .to_owned();
             self.problems.push(
                 key_error(part, &format!("{at}/isolation"), message)
-                    .help("remove `isolation`: the test has a session of its own"),
+                    .help("remove `isolation`: the test has its own session"),
             );
         }
         let has_state = !setup.is_empty() || !teardown.is_empty();

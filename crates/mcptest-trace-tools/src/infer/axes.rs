@@ -15,7 +15,7 @@ pub struct Edge {
 }
 
 /// The most tools whose pairs are compared: what more tools than these have in common in every
-/// trace is no plan that a person would check.
+/// trace is not a plan that a person would check.
 const MAX_TOOLS: usize = 40;
 
 /// The tools that every run calls, in the order of their first calls in the first run.

@@ -20,9 +20,9 @@ pub struct Class {
 
 /// The classes that at least `threshold` percent of the runs use, most used first.
 ///
-/// A tool that enough runs use is a class of its own. Of the others, those that never occur in the
+/// A tool that enough runs use forms a class. Of the others, those that never occur in the
 /// same run as another member are alternatives: they are joined, most used first, and kept if the
-/// joined class has enough support. What is left stays out: it is no part of the common task.
+/// joined class has enough support. What is left stays out: it is not part of the common task.
 pub(super) fn classes(runs: &[Run], threshold: u64) -> Vec<Supported<Class>> {
     let mut uses: IndexMap<&str, BTreeSet<usize>> = IndexMap::new();
     for (at, run) in runs.iter().enumerate() {

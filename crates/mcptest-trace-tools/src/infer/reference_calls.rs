@@ -52,7 +52,7 @@ pub struct Reference {
     pub calls: Vec<ReferenceCall>,
 }
 
-/// The reference that all runs pass; nothing if they have no call in common.
+/// The reference that all runs pass; `None` if they have no call in common.
 pub(super) fn reference(runs: &[Run]) -> Option<Reference> {
     let (first, others) = runs.split_first()?;
     if runs.iter().all(|run| run.calls.is_empty()) {

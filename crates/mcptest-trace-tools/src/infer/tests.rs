@@ -49,7 +49,7 @@ fn equal_sequences_give_a_strict_reference_with_the_constant_arguments() {
     );
     assert_eq!(reference.calls[0].varying, ["q"]);
     assert_eq!(test.max_tokens, Some(100));
-    // The id of the second call comes from the first result; so it is no mere order.
+    // The id of the second call comes from the first result; so it is more than an order.
     assert_eq!(edges(&test.dependencies), [("find", "buy")]);
     assert_eq!(edges(&test.order), []);
     let path = test.golden_path.as_ref().unwrap();

@@ -10,7 +10,7 @@ use super::{InferredSuite, InferredTest, Mode, Supported};
 
 /// The figures that the traces reach, by test and target.
 pub trait Bounds {
-    /// The figure of a target; nothing if it is not known.
+    /// The figure of a target; `None` if it is not known.
     fn figure(&self, test: &str, target: &str) -> Option<f64>;
 }
 

@@ -119,7 +119,7 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
                 format!("`{judged}` must be the only matcher: it cannot be part of another one"),
             )
             .on_key()
-            .help("write it as an entry of its own in the test's `expect:` list")));
+            .help("write it as a separate entry in the test's `expect:` list")));
         }
         sign => match Comparison::parse(sign) {
             Some(comparison @ (Comparison::Equal | Comparison::NotEqual)) => {

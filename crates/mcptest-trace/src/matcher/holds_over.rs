@@ -8,8 +8,8 @@ use super::{Comparison, Matcher, Rule, TypeName};
 use mcptest_json::compare_numbers;
 
 impl Matcher {
-    /// Decides if every number from `low` to `high` (both included; without `high` there is no
-    /// upper end) matches, or none does. Nothing if that is open.
+    /// Decides whether every number from `low` to `high` (both included; without `high` there is no
+    /// upper end) matches, or none does. `None` if that is open.
     #[must_use]
     pub fn holds_over(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
         all(self.rules.iter().map(|rule| rule.holds_over(low, high)))

@@ -69,13 +69,13 @@ impl JsonSchema {
 }
 
 /// Deep enough for anything written by hand.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Returns true if a schema has only keywords whose values can be checked here, all of them valid.
 fn is_plainly_valid(schema: &Value, depth: usize) -> bool {
     let map = match schema {
         Value::Bool(_) => return true,
-        Value::Object(map) if depth < DEEPEST => map,
+        Value::Object(map) if depth < MAX_DEPTH => map,
         _ => return false,
     };
     let plain = |schema: &Value| is_plainly_valid(schema, depth + 1);

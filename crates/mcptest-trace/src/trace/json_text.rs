@@ -22,7 +22,7 @@ pub(super) fn items(text: &str) -> Option<impl Iterator<Item = &str>> {
 }
 
 /// The keys of an object with the texts of their values, as they are written: a key may be there
-/// twice. Nothing for another value.
+/// twice. `None` for another value.
 pub(super) fn entries(text: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     let mut parts = Parts { text, at: 1 };
     text.starts_with('{').then_some(std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
 //! The recorded run: the evidence that every gate reads.
 //!
-//! What is not in a trace is unknown, never zero: tokens that nobody reported are no tokens to
+//! What is not in a trace is unknown, never zero: unreported tokens are no tokens to
 //! count, and a result without an error flag leaves it open whether the call failed. Keys that
 //! this version does not know are kept.
 //!

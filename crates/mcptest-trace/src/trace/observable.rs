@@ -106,7 +106,7 @@ pub enum Node<'n> {
     Turn(&'n TurnView<'n>),
     /// The token usage.
     Tokens(&'n TokensView<'n>),
-    /// Keys without a meaning of their own.
+    /// Keys without a defined meaning.
     Extra(&'n Extra<'n>),
 }
 
@@ -224,7 +224,7 @@ impl<'n> Node<'n> {
         }
     }
 
-    /// The number of items of a list; nothing for anything else.
+    /// The number of items of a list; `None` for anything else.
     #[must_use]
     pub fn list_length(&self) -> Option<usize> {
         match self {
@@ -259,7 +259,7 @@ impl<'n> Node<'n> {
         }
     }
 
-    /// Every item of a list, or every value of an object; nothing for anything else.
+    /// Every item of a list, or every value of an object; `None` for anything else.
     #[must_use]
     pub fn each(&self) -> Option<Vec<Self>> {
         if let Some(length) = self.list_length() {

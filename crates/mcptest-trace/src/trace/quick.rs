@@ -20,7 +20,7 @@ use super::{
 const SHORT_INTEGER: usize = 18;
 
 /// Reads the trace at the beginning of a string into its place, which must be empty, and returns
-/// its end. Nothing if it is not certain that there is one.
+/// its end. `None` if it is not certain that there is one.
 pub(super) fn read_into<'a>(text: &'a str, trace: &mut TraceView<'a>) -> Option<usize> {
     let mut reader = Reader {
         text,
@@ -41,7 +41,7 @@ pub(super) fn read_raw(text: &str) -> Option<Raw<'_>> {
     raw.filter(|_| super::is_blank(&bytes[reader.at..]))
 }
 
-/// A position in a string. Every method gives up by returning nothing.
+/// A position in a string. Every method returns `None` to give up.
 struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// The next byte that is not white space. It is not passed.
+    /// The next byte that is not white space. It is not consumed.
     #[inline(always)]
     fn next_token(&mut self) -> Option<u8> {
         // Programs write traces without white space between the parts.
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         found.then_some(())
     }
 
-    /// Passes `null`, if it is the next value.
+    /// Consumes `null`, if it is the next value.
     #[inline(always)]
     fn null(&mut self) -> Option<bool> {
         if self.next_token()? != b'n' {

@@ -26,7 +26,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Parses JSON text. Nothing if it is not readable as a value.
+    /// Parses JSON text. `None` if it is not readable as a value.
     pub(super) fn parsed(text: &'a str) -> Option<Self> {
         let value = serde_json::from_str(text).ok()?;
         Some(Self {

@@ -1,6 +1,6 @@
 //! Reading traces from JSON.
 //!
-//! There are two ways in. The quick one borrows from the text and leaves raw parts unparsed
+//! There are two readers. The quick one borrows from the text and leaves raw parts unparsed
 //! ([`super::quick`]). The thorough one, here, builds every value; it works with any deserializer,
 //! and its errors have the exact line and column. A trace that the quick one rejects is read again
 //! by the thorough one, so the two cannot disagree about a file.

@@ -287,8 +287,8 @@ fn add_messages(schema: &mut Schema) {
             json!({
                 "type": "array", "items": message,
                 "description": "What servers sent by themselves, in order: requests to the client \
-                                with its answers, log messages, progress, changes. Without it, nobody \
-                                listened.",
+                                with its answers, log messages, progress, changes. Without it, \
+                                messages were not recorded.",
             }),
         ),
         (

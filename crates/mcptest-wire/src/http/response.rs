@@ -85,7 +85,7 @@ impl Endpoint {
             .get(WWW_AUTHENTICATE)
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let body = read_excerpt(response.body_mut()).await;
-        // A JSON-RPC error about the session is no answer to the request.
+        // A JSON-RPC error about the session is not an answer to the request.
         let session_ended = had_session && status == StatusCode::NOT_FOUND;
         if let Some(id) = id
             && !session_ended

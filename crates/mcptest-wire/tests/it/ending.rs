@@ -144,7 +144,7 @@ fn dropping_the_last_clone_kills_everything() {
 #[test]
 fn kill_all_works_without_a_runtime() {
     // Other tests share this process under `cargo test`, and would lose their
-    // servers; so the check runs in a process of its own.
+    // servers; so the check runs in its own process.
     const MARK: &str = "MCPTEST_WIRE_KILL_ALL";
     if std::env::var_os(MARK).is_none() {
         let status = std::process::Command::new(std::env::current_exe().unwrap())

@@ -300,7 +300,7 @@ fn the_record_of_a_proxy_gives_the_same_figures() {
         json!({"attacks": attacks}).to_string(),
     )
     .unwrap();
-    // The same calls, by a client of its own, with the canaries that the proxy chooses.
+    // The same calls, by a separate client, with the canaries that the proxy chooses.
     let mut recorded = String::new();
     for (run, trace) in (1..).zip(traces.lines()) {
         let trace: Value = serde_json::from_str(trace).unwrap();
@@ -422,7 +422,7 @@ fn a_proxy_rewrites_resources_prompts_and_instructions_and_nothing_else() {
     );
 }
 
-/// An agent of its own: mcptest with a script, behind the proxies of its run.
+/// Another agent: mcptest with a script, behind the proxies of its run.
 fn inner_agent(script: &Value) -> Value {
     let inner = format!(
         "{{\"servers\": {{ {{{{servers}}}} }}, \"agents\": [{{\"name\": \"inner\", \

@@ -428,7 +428,7 @@ fn a_passphrase_encrypts_the_logins() {
     let wrong = with(Some("wrong"), &["auth", "status"]);
     assert_eq!(wrong.code, 2);
     assert!(
-        wrong.stderr.contains("the passphrase is another one"),
+        wrong.stderr.contains("the passphrase is wrong"),
         "{}",
         wrong.stderr
     );
@@ -482,7 +482,7 @@ fn the_key_of_the_logins_is_in_the_keychain_where_there_is_one() {
     );
     assert!(!path.join("logins/key").exists());
     assert_eq!(with(&["doctor", "--url", &guarded.url]).code, 0);
-    // The key is no argument, which other users could see.
+    // The key is not an argument, which other users could see.
     let key = fs::read_to_string(path.join("entry")).unwrap();
     let arguments = fs::read_to_string(path.join("arguments.log")).unwrap();
     assert_eq!(key.len(), 44);

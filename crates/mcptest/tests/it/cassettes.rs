@@ -450,7 +450,7 @@ fn prune_merge_diff_and_show() {
     );
 }
 
-/// One key in many dresses.
+/// One key in many encodings.
 struct Planted {
     plain: &'static str,
     dressed: Vec<String>,
@@ -704,7 +704,7 @@ fn live_models_replay_with_the_network_cut_and_no_key() {
         (verify().code, verify().stdout.matches("ok   ").count()),
         (0, 4)
     );
-    // Nobody listens there.
+    // No server listens there.
     let text = fs::read_to_string(dir.join("s.yml")).unwrap();
     let cut = text.replace(&stand_in.url(""), "http://127.0.0.1:1");
     assert_ne!(cut, text);

@@ -135,7 +135,7 @@ fn doctor_and_tool_bench_take_addresses_too() {
         from_file["servers"][0]["tools"]
     );
 
-    // Without a catalog of its own, and with one that is set aside.
+    // Without its own catalog, and with one that is set aside.
     let intents = "intents: [{ query: read the file, gold: [read_file] }]\n";
     let own = format!("catalog: [{{ name: other, description: Other. }}]\n{intents}");
     let scratch = folder(&[("bare.yml", intents), ("own.yml", &own)]);

@@ -65,7 +65,7 @@ fn messages_are_logged_if_asked_for() {
     );
 }
 
-/// A mock that a suite starts is a process of its own, which nobody asked to log.
+/// A mock that a suite starts is a separate process, for which logging was not requested.
 #[test]
 fn servers_do_not_inherit_the_log_variable() {
     let server = |env: &str| {

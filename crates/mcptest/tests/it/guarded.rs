@@ -17,7 +17,7 @@ pub const TOKEN: &str = "opaqueT0ken";
 /// The behaviour of the server.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// The number of calls for which a token is accepted; `None` for ever.
+    /// The number of calls for which a token is accepted; `None` means unlimited.
     pub uses: Option<usize>,
     /// The number of tokens that are issued; later requests for one are refused.
     pub max_tokens: Option<usize>,

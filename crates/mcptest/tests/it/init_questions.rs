@@ -14,7 +14,7 @@ use crate::init::NOTES;
 use crate::support::{folder, mcptest, run};
 
 /// Far above what a question takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A program on a terminal.
 struct Terminal {
@@ -74,7 +74,7 @@ impl Terminal {
                 self.seen.drain(..at + words.len());
                 return self;
             }
-            let left = PATIENCE.saturating_sub(began.elapsed());
+            let left = MAX_WAIT.saturating_sub(began.elapsed());
             match self.screen.recv_timeout(left) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
                 Err(_) => panic!("`{words}` did not come: {}", self.seen),

@@ -81,7 +81,7 @@ fn a_second_try_is_given_and_then_it_is_an_error_and_no_failure() {
         message.starts_with("judge `builtin/scripted`: two answers that cannot be read"),
         "{message}"
     );
-    // What the agent did is evidence all the same.
+    // What the agent did is evidence nevertheless.
     assert_eq!(report["tests"][0]["gates"][0]["verdict"], "pass");
     assert_eq!(
         report["tests"][0]["gates"][0]["values"]["floor.selection_rate"],

@@ -3,7 +3,7 @@
 //! | module | what is tried |
 //! |---|---|
 //! | `agents` | agents under test: figures, faults, failures, recordings, files, processes |
-//! | `attacks` | attacks on agents: run, score, replay and proxy tell the same |
+//! | `attacks` | attacks on agents: run, score, replay and proxy give the same result |
 //! | `auth` | servers behind authorization: tokens, logins, failures, nothing that shows a secret |
 //! | `configs` | the configurations of MCP clients, for every command that takes one |
 //! | `golden` | whole commands with their exact output, in `tests/golden/*.trycmd` |

@@ -1,5 +1,5 @@
 //! Everything that is read from outside, mangled: real files with parts cut out, repeated, replaced
-//! by what nobody expects. Whatever comes of it, nothing panics or hangs, and nothing that could
+//! by what nobody expects. Whatever the result, nothing panics or hangs, and nothing that could
 //! act on a terminal comes out. Through the libraries: a process per case would be slow.
 
 use std::path::PathBuf;

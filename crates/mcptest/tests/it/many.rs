@@ -67,7 +67,7 @@ fn the_first_failure_ends_it() {
 
 #[test]
 fn a_test_that_has_begun_is_carried_through() {
-    // The second run fails the test; its third is made all the same, and the gate sees all three.
+    // The second run fails the test; its third is made nevertheless, and the gate sees all three.
     let suite = "
 servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}
 agents:

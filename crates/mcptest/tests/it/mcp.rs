@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{folder, mcptest, ran, root, run};
 
 /// A message that does not come within this time never comes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const MAX_WAIT: Duration = Duration::from_secs(60);
 
 const TOOLS: [&str; 6] = ["validate", "run", "explain", "doctor", "score", "report"];
 
@@ -76,7 +76,7 @@ impl Client {
     }
 
     pub fn next(&mut self) -> Value {
-        let line = self.lines.recv_timeout(PATIENCE).unwrap();
+        let line = self.lines.recv_timeout(MAX_WAIT).unwrap();
         serde_json::from_str(&line).unwrap()
     }
 

@@ -27,7 +27,7 @@ fn a_run_reports_progress_that_only_grows() {
 
 /// A suite whose only call hangs; all processes of a run have the mark.
 fn hanging(mark: &str) -> tempfile::TempDir {
-    let manifest = "mock_server: {name: s, version: '1', tools: [{name: x, description: Waits for ever., input_schema: {type: object}, fault: hang}]}\n";
+    let manifest = "mock_server: {name: s, version: '1', tools: [{name: x, description: Waits forever., input_schema: {type: object}, fault: hang}]}\n";
     let suite = format!(
         "servers: {{s: {{command: [mcptest, mock, --tools-from, {mark}tools.yml], timeout: 10m}}}}\ntools: [{{name: t, server: s, tool: x}}]\n"
     );

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::mcp::{Client, PATIENCE};
+use crate::mcp::{Client, MAX_WAIT};
 use crate::support::{folder, mcptest};
 
 #[test]
@@ -37,7 +37,7 @@ fn nothing_outside_of_the_root_is_reached() {
     }
 }
 
-/// A suite that starts a program of its own, which leaves a file behind.
+/// A suite that starts another program, which leaves a file behind.
 const FOREIGN: &str = "servers: {s: {command: [sh, -c, 'touch started']}}
 tools: [{name: t, server: s, tool: x}]
 ";
@@ -183,7 +183,7 @@ tools:
 /// Sends a request over HTTP and returns the head of the answer.
 fn status(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(MAX_WAIT)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut head = [0; 12];
     stream.read_exact(&mut head).unwrap();

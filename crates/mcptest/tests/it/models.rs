@@ -1,4 +1,4 @@
-//! Live models, against a provider of our own on a socket.
+//! Live models, against a provider of ours on a socket.
 
 use serde_json::{Value, json};
 

@@ -534,7 +534,7 @@ fn a_client_on_stdio_reaches_a_server_over_http() {
         "found"
     );
     session.send(&call(3, "fetch"));
-    // What is no message is refused by the server, and stops nothing.
+    // The server refuses what is not a message, and the session continues.
     session.send(&json!("odd"));
     assert_eq!(session.ask(&call(4, "search"))["id"], 4);
     assert!(

@@ -167,14 +167,14 @@ fn traces_find_their_test_by_name() {
     let suite = "agents: [{name: a, equal_function_sets: {classes: [{name: c, members: [x]}]}}, {name: b, equal_function_sets: {classes: [{name: c, members: [y]}]}}]";
     let traces = r#"{"test": "b", "tool_calls": [{"name": "y"}]} {"test": "a", "tool_calls": [{"name": "x"}]}"#;
     assert_eq!(score_with(suite, traces, &[]).code, 0);
-    let homeless = score_with(suite, r#"{"tool_calls": []}"#, &[]);
-    assert_eq!(homeless.code, 2);
+    let unmatched = score_with(suite, r#"{"tool_calls": []}"#, &[]);
+    assert_eq!(unmatched.code, 2);
     assert!(
-        homeless
+        unmatched
             .stderr
             .contains("trace 1 names no test; the suite has `a`, `b`"),
         "{}",
-        homeless.stderr
+        unmatched.stderr
     );
     assert_eq!(
         score_with(

@@ -91,7 +91,7 @@ fn check(mark: &str, script: &str, kind: &str, words: &str) {
             "{mark}: {error}"
         );
     }
-    // The gate of a run that broke is not judged, and so not failed.
+    // The gate of a run that ended with an error is not judged, so it does not fail.
     assert_ne!(
         report["tests"][2]["gates"][0]["verdict"],
         Value::from("fail")
@@ -167,7 +167,7 @@ fn a_program_that_is_not_there() {
     );
 }
 
-/// Starts a run that hangs in a call, sends it a signal, and gives what came of it.
+/// Starts a run that hangs in a call, sends it a signal, and returns the outcome.
 fn interrupt(dir: &Path, mark: &str, signal: &str) -> Ran {
     let child = mcptest(dir)
         .args(["run", "s.yml", "--timeout", "60s"])

@@ -1,4 +1,4 @@
-//! Turns of live models that end in other ways than by themselves, against a provider of our own on
+//! Turns of live models that end in other ways than by themselves, against a provider of ours on
 //! a socket.
 
 use serde_json::{Value, json};

@@ -50,7 +50,7 @@ fn what_a_call_under_way_makes_is_removed() {
     );
     let ran = interrupted(dir.path(), "late");
     assert_eq!(ran.code, 130, "{}{}", ran.stdout, ran.stderr);
-    // The test's own call is not made any more.
+    // The test's own call is no longer made.
     assert_eq!(asked(dir.path()), ["late {}", r#"delete {"id":"n-late"}"#]);
 }
 

@@ -56,7 +56,7 @@ fn a_plain_address_is_asked_for_at_the_proxy() {
 #[test]
 fn what_goes_without_a_proxy() {
     let provider = StandIn::start(|_, _| Answer::ok(hello()));
-    // Nobody listens at port 1.
+    // No server listens at port 1.
     let dead = ("HTTP_PROXY", "http://127.0.0.1:1");
     let direct = run(&suite(&provider.url("/v1")), &[dead], &[]);
     assert_eq!(direct.code, 0, "{}", direct.stdout);

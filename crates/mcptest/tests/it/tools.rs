@@ -179,7 +179,7 @@ fn teardown_follows_a_failure_and_its_own_failure_is_not_hidden() {
     );
 }
 
-/// A server that answers calls two at a time: one that comes alone waits for ever.
+/// A server that answers calls two at a time: one that comes alone waits forever.
 const PAIRS: &str = r#"
 held=
 while read -r line; do

@@ -77,7 +77,7 @@ fn a_message_that_is_not_reached_fails_the_run_live_replayed_and_scored() {
         assert_eq!(scored["verdict"], live["verdict"]);
     }
 
-    // Another condition is another test: the recording does not match any more.
+    // Another condition is another test: the recording no longer matches.
     let changed = SUITE.replace("contains: \"?\"", "contains: \"!\"");
     std::fs::write(dir.path().join("s.yml"), changed).unwrap();
     let stale = run(dir.path(), &["run", "s.yml", "--replay-only"]);

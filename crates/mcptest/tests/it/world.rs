@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// Carries out a call, or nothing of it.
+    /// Executes a call, or nothing of it.
     fn call(&self, (tool, arguments): &Call) {
         let Some(tool) = self.tools.get(tool) else {
             return;

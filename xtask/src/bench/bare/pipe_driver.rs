@@ -1,5 +1,5 @@
-//! The least that calls a tool of an MCP server many times: it starts the server, opens the
-//! conversation, keeps `WINDOW` calls under way until `CALLS` are answered, closes the server's
+//! A minimal program that calls a tool of an MCP server many times: it starts the server, opens
+//! the conversation, keeps `WINDOW` calls in flight until `CALLS` are answered, closes the server's
 //! input and waits for its end. It checks only that each line answers a call with the
 //! text that was sent. None of our code is in it; `bench tools` compiles it with `rustc` alone.
 //!
@@ -56,7 +56,7 @@ fn drive(calls: usize, window: usize, program: &str, arguments: &[String]) -> io
         if output.read_line(&mut line)? == 0 {
             return Ok(false);
         }
-        // Notifications of the server are none of our calls.
+        // Notifications of the server answer no call.
         if !line.contains("\"result\"") {
             continue;
         }

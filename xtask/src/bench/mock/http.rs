@@ -92,7 +92,7 @@ impl Clients {
         self.flow(|done| done < wanted).map(|_| ())
     }
 
-    fn flow(&mut self, goes_on: impl Fn(usize) -> bool) -> Result<(Vec<f64>, f64)> {
+    fn flow(&mut self, continues: impl Fn(usize) -> bool) -> Result<(Vec<f64>, f64)> {
         let mut times = Vec::new();
         let mut rate = Rate::new();
         for connection in &mut self.connections {
@@ -100,7 +100,7 @@ impl Clients {
         }
         let mut waiting = self.connections.len();
         while waiting > 0 {
-            let more = goes_on(times.len());
+            let more = continues(times.len());
             for connection in &mut self.connections {
                 let reply = connection.receive()?;
                 check(reply.body)?;
@@ -147,7 +147,7 @@ impl Connection {
         Ok(self.stream.write_all(request)?)
     }
 
-    /// Reads one answer: with its length in the head, smaller than the buffer, and nothing behind
+    /// Reads one answer: with its length in the head, smaller than the buffer, and nothing after
     /// it.
     fn receive(&mut self) -> Result<Answer<'_>> {
         let mut filled = 0;

@@ -31,7 +31,7 @@ const SETTLED_CALLS: usize = 10_000;
 const MORE_CALLS: usize = 100_000;
 /// The allowed growth of memory in between, in MiB: the noise of an allocator, less than eleven
 /// bytes a call.
-const MOST_GROWTH_MIB: f64 = 1.0;
+const MAX_GROWTH_MIB: f64 = 1.0;
 
 const KIB_PER_MIB: f64 = 1024.0;
 
@@ -273,7 +273,7 @@ fn memory(
                 SETTLED_CALLS + MORE_CALLS
             ),
             value: after - before,
-            target: Target::AtMost(MOST_GROWTH_MIB),
+            target: Target::AtMost(MAX_GROWTH_MIB),
             unit: " MiB",
         });
     }

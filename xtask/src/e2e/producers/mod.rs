@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::Checks;
 use super::agents::has_namespaces;
-use super::lab::Lab;
 use super::processes;
+use super::testbed::Testbed;
 use crate::workspace;
 
 pub use recipes::{PRODUCERS, Producer};
@@ -80,7 +80,7 @@ const SAMPLE: &str = "turns";
 /// are played by `cargo xtask e2e 'its logs'`.
 const SAMPLED_PRODUCER: &str = "codex";
 
-pub(super) fn run(lab: &Lab, checks: &mut Checks<'_>) {
+pub(super) fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     for producer in &PRODUCERS {
         let is_sampled = checks.only.is_some() || producer.name == SAMPLED_PRODUCER;
         if is_sampled && producer.scripts.contains(&SAMPLE) {
@@ -89,7 +89,7 @@ pub(super) fn run(lab: &Lab, checks: &mut Checks<'_>) {
                     "{}: its logs read as the proxy recorded them",
                     producer.name
                 ),
-                || check(lab, producer, SAMPLE).map(|_| ()),
+                || check(testbed, producer, SAMPLE).map(|_| ()),
             );
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn run(lab: &Lab, checks: &mut Checks<'_>) {
 
 /// Runs all scripts of a producer, or of all, and writes the fixtures of the readers.
 pub fn write_fixtures(only: Option<&str>) -> Result<bool> {
-    let lab = Lab::set_up()?;
+    let testbed = Testbed::set_up()?;
     let mut written = 0;
     for producer in &PRODUCERS {
         if only.is_some_and(|only| only != producer.name) {
@@ -105,7 +105,7 @@ pub fn write_fixtures(only: Option<&str>) -> Result<bool> {
         }
         for script in producer.scripts {
             println!("{} {script}", producer.name);
-            let session = check(&lab, producer, script)
+            let session = check(&testbed, producer, script)
                 .with_context(|| format!("{} with the script {script}", producer.name))?;
             for output in producer.outputs {
                 let from = find(&session.folder, output.path)?;
@@ -114,12 +114,12 @@ pub fn write_fixtures(only: Option<&str>) -> Result<bool> {
                     .join("crates/mcptest-formats/tests/fixtures")
                     .join(output.format);
                 std::fs::create_dir_all(&folder)?;
-                tidy::write(&lab, &session.folder, &from, &folder.join(name))?;
+                tidy::write(&testbed, &session.folder, &from, &folder.join(name))?;
                 written += 1;
             }
         }
     }
-    lab.clean_up();
+    testbed.clean_up();
     let names: Vec<&str> = PRODUCERS.iter().map(|producer| producer.name).collect();
     ensure!(
         written > 0,
@@ -131,8 +131,8 @@ pub fn write_fixtures(only: Option<&str>) -> Result<bool> {
 }
 
 /// Runs a session and compares its logs with what the proxy recorded.
-fn check(lab: &Lab, producer: &Producer, script: &str) -> Result<Session> {
-    let session = session(lab, producer, script)?;
+fn check(testbed: &Testbed, producer: &Producer, script: &str) -> Result<Session> {
+    let session = session(testbed, producer, script)?;
     for output in producer.outputs {
         let file = find(&session.folder, output.path)?;
         compare::check(&session, output, &file)
@@ -142,7 +142,7 @@ fn check(lab: &Lab, producer: &Producer, script: &str) -> Result<Session> {
 }
 
 /// Runs a producer with a script.
-fn session(lab: &Lab, producer: &Producer, script: &str) -> Result<Session> {
+fn session(testbed: &Testbed, producer: &Producer, script: &str) -> Result<Session> {
     // Outside every checkout: agents read the instructions in the folders above theirs.
     let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
     let kept = folder.path().canonicalize()?;
@@ -150,8 +150,8 @@ fn session(lab: &Lab, producer: &Producer, script: &str) -> Result<Session> {
     let here = workspace::root().join("xtask/src/e2e/producers");
     let text = std::fs::read_to_string(here.join(format!("scripts/{script}.json")))?;
     write(&folder.join("script.json"), &text)?;
-    let servers = servers(lab, &folder, &here);
-    let recipe = (producer.recipe)(lab, &folder, &servers)?;
+    let servers = servers(testbed, &folder, &here);
+    let recipe = (producer.recipe)(testbed, &folder, &servers)?;
     for (name, content) in &recipe.files {
         write(&folder.join(name), content)?;
     }
@@ -233,9 +233,9 @@ fn session(lab: &Lab, producer: &Producer, script: &str) -> Result<Session> {
 }
 
 /// The commands of the servers, each behind a recording proxy.
-fn servers(lab: &Lab, folder: &Path, here: &Path) -> Vec<(&'static str, Vec<String>)> {
+fn servers(testbed: &Testbed, folder: &Path, here: &Path) -> Vec<(&'static str, Vec<String>)> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let program = text(&lab.program);
+    let program = text(&testbed.program);
     let mock = vec![
         program.clone(),
         "mock".to_owned(),
@@ -243,7 +243,7 @@ fn servers(lab: &Lab, folder: &Path, here: &Path) -> Vec<(&'static str, Vec<Stri
         text(&here.join("weather.yml")),
     ];
     let time = vec![
-        text(&lab.parts.time_bin.join("mcp-server-time")),
+        text(&testbed.parts.time_bin.join("mcp-server-time")),
         "--local-timezone".to_owned(),
         "UTC".to_owned(),
     ];

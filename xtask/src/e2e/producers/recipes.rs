@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::super::lab::Lab;
+use super::super::testbed::Testbed;
 use super::{Output, mcp_servers};
 use crate::workspace;
 
@@ -17,7 +17,7 @@ pub struct Producer {
     /// The scripts that it can play.
     pub scripts: &'static [&'static str],
     pub outputs: &'static [Output],
-    pub recipe: fn(&Lab, &Path, &[Server]) -> Result<Recipe>,
+    pub recipe: fn(&Testbed, &Path, &[Server]) -> Result<Recipe>,
 }
 
 /// The name of a server, and the command of its proxy.
@@ -216,8 +216,8 @@ fn recipe(files: &[(&str, Value)], environment: &str, command: String) -> Recipe
     }
 }
 
-fn claude_code(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    let program = lab.parts.agents_bin()?.join("claude");
+fn claude_code(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    let program = testbed.parts.agents_bin()?.join("claude");
     Ok(recipe(
         &[("mcp.json", json!({"mcpServers": mcp_servers(servers)}))],
         "ANTHROPIC_BASE_URL=@BASE@ ANTHROPIC_API_KEY=sk-ant-fake ENABLE_TOOL_SEARCH=false \
@@ -232,7 +232,7 @@ fn claude_code(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
     ))
 }
 
-fn codex(lab: &Lab, folder: &Path, servers: &[Server]) -> Result<Recipe> {
+fn codex(testbed: &Testbed, folder: &Path, servers: &[Server]) -> Result<Recipe> {
     let mut config = "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n\
          approval_policy = \"never\"\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = \"@BASE@/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\n\
@@ -247,7 +247,7 @@ fn codex(lab: &Lab, folder: &Path, servers: &[Server]) -> Result<Recipe> {
             json!(arguments)
         ));
     }
-    let program = lab.parts.agents_bin()?.join("codex");
+    let program = testbed.parts.agents_bin()?.join("codex");
     Ok(recipe(
         &[("home/codex/config.toml", config.into())],
         &format!(
@@ -262,22 +262,22 @@ fn codex(lab: &Lab, folder: &Path, servers: &[Server]) -> Result<Recipe> {
     ))
 }
 
-fn gemini_cli(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    gemini(lab, servers, "stream-json")
+fn gemini_cli(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    gemini(testbed, servers, "stream-json")
 }
 
-fn gemini_cli_json(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    gemini(lab, servers, "json")
+fn gemini_cli_json(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    gemini(testbed, servers, "json")
 }
 
-fn gemini(lab: &Lab, servers: &[Server], format: &str) -> Result<Recipe> {
+fn gemini(testbed: &Testbed, servers: &[Server], format: &str) -> Result<Recipe> {
     let settings = json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": false},
         "general": {"disableAutoUpdate": true},
         "mcpServers": mcp_servers(servers),
     });
-    let program = lab.parts.agents_bin()?.join("gemini");
+    let program = testbed.parts.agents_bin()?.join("gemini");
     Ok(recipe(
         &[("home/.gemini/settings.json", settings)],
         "GOOGLE_GEMINI_BASE_URL=@BASE@ GEMINI_API_KEY=fake GEMINI_CLI_NO_RELAUNCH=true",
@@ -289,7 +289,7 @@ fn gemini(lab: &Lab, servers: &[Server], format: &str) -> Result<Recipe> {
     ))
 }
 
-fn opencode(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
+fn opencode(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
     let each = servers.iter().map(|(name, command)| {
         (
             (*name).to_owned(),
@@ -304,7 +304,7 @@ fn opencode(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
         "mcp": Value::Object(each.collect()),
         "permission": {"*": "allow"},
     });
-    let program = lab.parts.agents_bin()?.join("opencode");
+    let program = testbed.parts.agents_bin()?.join("opencode");
     let program = program.display();
     Ok(recipe(
         &[("cwd/opencode.json", config)],
@@ -343,13 +343,13 @@ fn program(
 
 const OPENAI: &str = "OPENAI_BASE_URL=@BASE@/v1 OPENAI_API_KEY=fake";
 
-fn langgraph(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    let python = lab.parts.langgraph_python()?;
+fn langgraph(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    let python = testbed.parts.langgraph_python()?;
     Ok(program(&python, "langgraph_run.py", "", servers, OPENAI))
 }
 
-fn inspect(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    let python = lab.parts.inspect_python()?;
+fn inspect(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    let python = testbed.parts.inspect_python()?;
     let environment = format!("{OPENAI} EPOCHS=2");
     Ok(Recipe {
         runs: 2,
@@ -357,23 +357,23 @@ fn inspect(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
     })
 }
 
-fn openai_agents(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    let python = lab.parts.openai_agents_python()?;
+fn openai_agents(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    let python = testbed.parts.openai_agents_python()?;
     Ok(program(&python, "agents_run.py", "", servers, OPENAI))
 }
 
-fn adk(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    let python = lab.parts.adk_python()?;
+fn adk(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    let python = testbed.parts.adk_python()?;
     let environment = "GOOGLE_GEMINI_BASE_URL=@BASE@ GOOGLE_API_KEY=fake";
     Ok(program(&python, "adk_run.py", "", servers, environment))
 }
 
-fn otel_pydantic_ai(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    let python = lab.parts.otel_python()?;
+fn otel_pydantic_ai(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    let python = testbed.parts.otel_python()?;
     Ok(program(&python, "otel_run.py", "pydantic", servers, OPENAI))
 }
 
-fn otel_openai(lab: &Lab, _: &Path, servers: &[Server]) -> Result<Recipe> {
-    let python = lab.parts.otel_python()?;
+fn otel_openai(testbed: &Testbed, _: &Path, servers: &[Server]) -> Result<Recipe> {
+    let python = testbed.parts.otel_python()?;
     Ok(program(&python, "otel_run.py", "openai", servers, OPENAI))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::super::lab::Lab;
+use super::super::testbed::Testbed;
 use crate::workspace;
 
 /// The length of the longest string that is kept whole, in characters.
@@ -16,11 +16,11 @@ const MAX_LIST: usize = 8;
 const MAX_LINE: usize = 16_000;
 
 /// Writes a fixture from a file of a session.
-pub fn write(lab: &Lab, session: &Path, from: &Path, to: &Path) -> Result<()> {
+pub fn write(testbed: &Testbed, session: &Path, from: &Path, to: &Path) -> Result<()> {
     let bytes = std::fs::read(from)?;
     let fixture = match String::from_utf8(bytes) {
         Ok(text) => {
-            let text = tidied(lab, session, &text)?;
+            let text = tidied(testbed, session, &text)?;
             for word in own_words().iter().filter(|word| word.len() > 3) {
                 ensure!(
                     !text.contains(word),
@@ -35,8 +35,8 @@ pub fn write(lab: &Lab, session: &Path, from: &Path, to: &Path) -> Result<()> {
     std::fs::write(to, &fixture).with_context(|| format!("cannot write {}", to.display()))
 }
 
-fn tidied(lab: &Lab, session: &Path, text: &str) -> Result<String> {
-    let text = anonymous(lab, session, text)?;
+fn tidied(testbed: &Testbed, session: &Path, text: &str) -> Result<String> {
+    let text = anonymous(testbed, session, text)?;
     if let Ok(value) = serde_json::from_str::<Value>(&text) {
         return Ok(format!("{}\n", shortened(value)));
     }
@@ -53,11 +53,11 @@ fn tidied(lab: &Lab, session: &Path, text: &str) -> Result<String> {
 }
 
 /// Replaces the paths and names of this machine, each in the same way everywhere.
-fn anonymous(lab: &Lab, session: &Path, text: &str) -> Result<String> {
+fn anonymous(testbed: &Testbed, session: &Path, text: &str) -> Result<String> {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let target = workspace::target_directory()?;
     let mut replaced = text.to_owned();
-    let program = lab.program.clone();
+    let program = testbed.program.clone();
     for (from, to) in [
         (path(session), "/run"),
         (path(&program), "/bin/mcptest"),

@@ -174,7 +174,7 @@ fn properties_and_what_is_required() {
         ),
         ["/additionalProperties Widened"]
     );
-    // A name that is only required has no schema; it is known all the same.
+    // A name that is only required has no schema; it is known nevertheless.
     assert_eq!(
         facts(
             json!({"type": "object", "required": ["p"]}),

@@ -60,7 +60,7 @@ pub struct Line {
 pub const STRICTNESS: [&str; 3] = ["SCH-001", "SCH-002", "SCH-004"];
 
 /// Rules that are a habit of the whole server: one line per catalog.
-const HABITS: [&str; 3] = ["DESC-009", "DESC-010", "DESC-012"];
+const CATALOG_WIDE_RULES: [&str; 3] = ["DESC-009", "DESC-010", "DESC-012"];
 
 /// The order of warnings: first those that cost tokens or selection.
 const ORDER: [&str; 11] = [
@@ -122,8 +122,8 @@ pub fn lines(findings: &[Finding], selection: &Selection) -> Vec<Line> {
             .map(|finding| finding.severity)
             .max()
             .unwrap_or(Severity::Pass);
-        let is_habit =
-            HABITS.contains(&rule) || (tools.len() >= MIN_TOOLS && tools.len() * 2 > of_tools);
+        let is_habit = CATALOG_WIDE_RULES.contains(&rule)
+            || (tools.len() >= MIN_TOOLS && tools.len() * 2 > of_tools);
         // Each attack is read by itself.
         let is_habit = is_habit && super::family(rule) != Family::Security;
         let whole = !explicit && (waived.is_some() || (severity == Severity::Warning && is_habit));

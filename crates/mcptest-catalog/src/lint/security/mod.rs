@@ -54,7 +54,7 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The names and values that a server has of its own.
+/// The names and values of the server itself.
 #[derive(Debug, Default)]
 pub(crate) struct Context<'a> {
     /// Names of tools, prompts and titles, letters and digits only.
@@ -180,6 +180,14 @@ fn letters(name: &str) -> String {
 /// The sentences of a string in normal form.
 pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     normal::sentences(text)
+}
+
+/// Returns true if a rule finds something in a sentence of a string.
+#[cfg(test)]
+pub(crate) fn found_in_sentence<T>(text: &str, find: impl Fn(&Sentence) -> Option<T>) -> bool {
+    sentences(text)
+        .iter()
+        .any(|sentence| find(sentence).is_some())
 }
 
 /// A finding for the first sentence in which a phrase is found.

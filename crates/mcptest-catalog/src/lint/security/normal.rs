@@ -44,7 +44,7 @@ pub(crate) fn normal(text: &str) -> String {
         .collect()
 }
 
-/// The letter of a small capital, which is no compatibility form.
+/// The letter of a small capital, which is not a compatibility form.
 fn small_capital(one: char) -> Option<char> {
     const SMALL: &str = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ";
     const LETTERS: &str = "abcdefghijklmnopqrstuvwyz";
@@ -311,7 +311,7 @@ pub(crate) fn undisguised(text: &str) -> Option<String> {
     let spelled = LEET.replace_all(&parted, |found: &Captures<'_>| {
         let word = &found[0];
         let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
-        // An address is no disguise.
+        // An address is not a disguise.
         if word.contains('.') {
             return word.to_owned();
         }

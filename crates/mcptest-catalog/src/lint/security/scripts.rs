@@ -118,7 +118,7 @@ pub(crate) fn is_mixed(word: &str) -> bool {
     imitations > 0 && foreign == 0 && latin >= 2
 }
 
-/// Greek letters that imitate Latin ones and are no common symbols.
+/// Greek letters that imitate Latin ones and are not common symbols.
 fn is_capital_or_plain_greek(letter: char) -> bool {
     matches!(
         letter,

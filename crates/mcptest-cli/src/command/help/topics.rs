@@ -196,7 +196,7 @@ fn agents() -> Vec<String> {
         paragraph(
             "A suite can test an agent that you ship instead of mcptest's own loop: a preset, any \
              command, or a product behind HTTP. mcptest gives it the servers through recording \
-             proxies, in a folder of its own.",
+             proxies, in its own folder.",
         ),
         section("Presets", &list),
         example("  agent: { preset: claude-code }"),

@@ -35,7 +35,7 @@ const SLOW: Duration = Duration::from_secs(8);
 #[derive(Clone, Copy)]
 pub struct Trial {
     pub policy: CallPolicy,
-    /// True if every answer is requested twice, to know if it repeats.
+    /// True if every answer is requested twice, to know whether it repeats.
     pub twice: bool,
 }
 
@@ -67,7 +67,7 @@ pub async fn capture(
     live.close().await;
     let mut captured = captured?;
     if trial.twice {
-        // Later, and in another process: what depends on either is no snapshot.
+        // Later, and in another process: what depends on either cannot be a snapshot.
         tokio::time::sleep(NEXT_SECOND.saturating_sub(began.elapsed())).await;
         let live = LiveServer::open(label, server, settings).await?;
         try_again(&mut captured.draft, &live).await;
@@ -245,7 +245,7 @@ async fn try_tool(
     };
     redactor.value(&mut result);
     let text = result.to_string();
-    let private = tells_about_machine(&text, &|name| std::env::var(name).ok());
+    let private = describes_machine(&text, &|name| std::env::var(name).ok());
     let no_snapshot = if private {
         Some("the answer has facts about a machine")
     } else if is_volatile(&text) {
@@ -314,7 +314,7 @@ fn reason(message: &str) -> &str {
 const MACHINE: [&str; 5] = ["HOME", "PWD", "HOSTNAME", "LOGNAME", "TMPDIR"];
 
 /// Returns true if JSON has the home folder or another value of this machine.
-fn tells_about_machine(text: &str, env: &dyn Fn(&str) -> Option<String>) -> bool {
+fn describes_machine(text: &str, env: &dyn Fn(&str) -> Option<String>) -> bool {
     let values = MACHINE.iter().filter_map(|name| env(name));
     // Short values are in texts that have nothing to do with them.
     let mut long = values.filter(|value| value.len() >= 5);
@@ -390,9 +390,9 @@ mod tests {
             "LOGNAME" => Some("ann".to_owned()),
             _ => None,
         };
-        assert!(tells_about_machine("{\"text\": \"/home/ann/notes\"}", &env));
-        assert!(!tells_about_machine("{\"text\": \"ann has a cat\"}", &env));
-        assert!(tells_about_machine("MCPTEST_SESSION=1", &|_| None));
+        assert!(describes_machine("{\"text\": \"/home/ann/notes\"}", &env));
+        assert!(!describes_machine("{\"text\": \"ann has a cat\"}", &env));
+        assert!(describes_machine("MCPTEST_SESSION=1", &|_| None));
     }
 
     #[test]

@@ -330,7 +330,7 @@ impl Draft<'_> {
         let path = root.join(ci.file());
         PlannedFile {
             shown: self.project.seen_from_current(&path),
-            what: "CI: replace OWNER by that of the mcptest you use".to_owned(),
+            what: "CI: replace OWNER with the owner of your mcptest".to_owned(),
             text: secrets::clean(&text),
             existing: Existing::Keep,
             path,

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use mcptest_init::entry_point::Surroundings;
+use mcptest_init::entry_point::ProjectFacts;
 use mcptest_init::workflow::Ci;
 
 /// The folders of an invocation, as absolute paths.
@@ -134,8 +134,8 @@ fn relative(folder: &Path, from: &Path) -> String {
 }
 
 /// Does work with the files of a folder and the programs of this machine.
-pub fn surroundings<T>(folder: &Path, work: impl FnOnce(&Surroundings<'_>) -> T) -> T {
-    // Large files are no entry points.
+pub fn project_facts<T>(folder: &Path, work: impl FnOnce(&ProjectFacts<'_>) -> T) -> T {
+    // Large files are not entry points.
     let read = |path: &Path| {
         let path = folder.join(path);
         let size = std::fs::metadata(&path).ok()?.len();
@@ -145,7 +145,7 @@ pub fn surroundings<T>(folder: &Path, work: impl FnOnce(&Surroundings<'_>) -> T)
         let bytes = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
-    work(&Surroundings {
+    work(&ProjectFacts {
         read: &read,
         has_program: &has_program,
         node: &node_version,

@@ -8,7 +8,7 @@ use mcptest_init::launch::Launch;
 use mcptest_init::names::{Unique, server_name};
 use mcptest_suite::suite::{HttpAddress, Server};
 
-use super::project::{Project, surroundings, user_configs};
+use super::project::{Project, project_facts, user_configs};
 use super::questions::Questions;
 use crate::cli::InitArgs;
 use crate::failure::Failure;
@@ -248,7 +248,7 @@ fn entry(
         .into_iter()
         .find_map(|base| Some((base, path.strip_prefix(base).ok()?)));
     let (base, inner) = found.unwrap_or((&project.current, path.as_path()));
-    let started = surroundings(base, |around| entry_point::start(inner, around));
+    let started = project_facts(base, |facts| entry_point::start(inner, facts));
     let entry = started.map_err(|reason| {
         Failure::Message(format!("cannot start `{}`: {}", shown.display(), reason.0))
     })?;
@@ -431,10 +431,10 @@ fn offers(project: &Project, with_user: bool) -> Vec<Offer> {
     if with_user {
         user_configs().into_iter().for_each(&mut add_config);
     }
-    let entries = surroundings(&project.folder, |around| {
-        entry_point::candidates(around)
+    let entries = project_facts(&project.folder, |facts| {
+        entry_point::candidates(facts)
             .into_iter()
-            .filter_map(|path| Some((entry_point::start(&path, around).ok()?, path)))
+            .filter_map(|path| Some((entry_point::start(&path, facts).ok()?, path)))
             .collect::<Vec<_>>()
     });
     for (entry, path) in entries {

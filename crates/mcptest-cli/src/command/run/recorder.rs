@@ -23,7 +23,7 @@ use crate::output::Output;
 /// The longest time that an event waits for others.
 const MAX_DELAY: Duration = Duration::from_millis(5);
 
-/// The size of waiting events, in bytes, from which on they are written.
+/// The size of waiting events, in bytes, at which they are written.
 const MAX_WAITING: usize = 64 * 1024;
 
 /// The receiver of a run's events.
@@ -170,7 +170,7 @@ impl Recorder {
         let state = &mut *self.state();
         let mut line = std::mem::take(&mut state.line);
         let is_whole = log::encode_into(event, &state.redactor, &mut line);
-        state.hand_on(&line);
+        state.forward(&line);
         let recorded = state
             .append(&line)
             .map_err(|error| error.to_string())
@@ -235,8 +235,8 @@ impl Follower {
 }
 
 impl State {
-    /// Hands a line on. A follower that has left is no reason to end a run.
-    fn hand_on(&mut self, line: &str) {
+    /// Forwards a line. A run continues without a follower that has left.
+    fn forward(&mut self, line: &str) {
         let Some(follower) = &mut self.follower else {
             return;
         };
@@ -261,7 +261,7 @@ impl State {
         Ok(offset)
     }
 
-    /// Writes the waiting lines. If the log cannot be written any more, the run continues with a
+    /// Writes the waiting lines. If the log can no longer be written, the run continues with a
     /// temporary copy of it.
     fn flush(&mut self) -> std::io::Result<()> {
         if let Lines::Log(waiting) = &mut self.lines

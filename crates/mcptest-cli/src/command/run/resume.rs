@@ -130,7 +130,7 @@ impl Earlier {
         let written = &self.begun.command_line;
         let program = std::iter::once("mcptest".to_owned());
         let cli = Cli::try_parse_from(program.chain(written.iter().cloned()))
-            .map_err(|error| format!("its command line is not valid any more: {error}"))?;
+            .map_err(|error| format!("its command line is no longer valid: {error}"))?;
         let Command::Run(mut args) = cli.command else {
             return Err("it is not a run".to_owned());
         };
@@ -166,7 +166,7 @@ impl Earlier {
             match known(file, now) {
                 Some(other) if other.sha256 == file.sha256 => {}
                 Some(_) => return Err(changed(&file.path, "has changed since the run began")),
-                None => return Err(changed(&file.path, "is not used any more")),
+                None => return Err(changed(&file.path, "is no longer used")),
             }
         }
         match now
@@ -181,7 +181,7 @@ impl Earlier {
     /// Keeps the cases of the log's plan, and returns their positions in the whole.
     ///
     /// # Errors
-    /// The first case of the log that is not there any more, or is different.
+    /// The first case of the log that is no longer there, or is different.
     pub fn select(&self, planned: &mut [Planned], redactor: &Redactor) -> Result<Vec<u64>, String> {
         let logged = self.planned.as_deref().unwrap_or_default();
         // Both lists have the order of the suites.
@@ -227,7 +227,7 @@ fn redacted(case: PlannedCase, redactor: &Redactor) -> Option<PlannedCase> {
 /// The input files with their digests.
 ///
 /// # Errors
-/// A file that cannot be read any more.
+/// A file that can no longer be read.
 pub fn digests(files: &[PathBuf]) -> Result<Vec<InputFile>, String> {
     let mut paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     paths.sort_unstable();

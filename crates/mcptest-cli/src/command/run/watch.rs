@@ -168,7 +168,7 @@ pub fn watch(job: &Job<'_>) -> Result<ExitCode, String> {
     }
 }
 
-/// The first change and what is there after it, once nothing changes any more; nothing if a signal
+/// The first change and what is there after it, once nothing changes any more; `None` if a signal
 /// came.
 async fn wait(
     job: &Job<'_>,

@@ -49,7 +49,7 @@ fn bar(total: Option<u64>) -> ProgressBar {
     bar
 }
 
-/// The sizes of all files; nothing if one is unknown.
+/// The sizes of all files; `None` if one is unknown.
 fn total_bytes(files: &[PathBuf]) -> Option<u64> {
     let size = |file: &PathBuf| {
         let is_file = file != Path::new("-");

@@ -1,4 +1,4 @@
-//! Blocks: the gates and the records of a test, compressed, in script elements of their own.
+//! Blocks: the gates and the records of a test, compressed, in their own script elements.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::report::{Report, TestReport};
 use crate::reporter::RenderError;
 use crate::row::RunRow;
 
-/// The size of the records from which on a block is closed, in bytes of JSON.
+/// The size of records at which a block is closed, in bytes of JSON.
 const BLOCK_BYTES: u64 = 256 * 1024;
 /// The size of all records in a page, in bytes of JSON. Compressed they take about a tenth.
 const MAX_RECORD_BYTES: u64 = 256 * 1024 * 1024;

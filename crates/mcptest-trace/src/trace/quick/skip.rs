@@ -208,7 +208,7 @@ pub(in crate::trace) fn value(bytes: &[u8], start: usize) -> Option<(usize, bool
     }
 }
 
-/// Opens a list or an object. Nothing if the value nests too deep.
+/// Opens a list or an object. `None` if the value nests too deep.
 #[inline(always)]
 fn opened(open: u64, object: u64) -> Option<u64> {
     (open >> MAX_DEPTH == 0).then_some(open << 1 | object)

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthChar as _;
 
 /// The number of running cases that have a line.
 const MAX_RUNNING: usize = 8;
-/// The time from which on the remaining time is estimated.
+/// The elapsed time after which the remaining time is estimated.
 const MIN_ESTIMATED: Duration = Duration::from_secs(2);
 /// The number of failed assertions that a line names.
 const MAX_TARGETS: usize = 3;
@@ -21,7 +21,7 @@ const MAX_TARGETS: usize = 3;
 pub struct RunState {
     /// The label and the number of runs of each case.
     cases: Vec<(String, u32)>,
-    /// Planned runs, without those that are not needed any more.
+    /// Planned runs, without those that are no longer needed.
     total: u64,
     done: u64,
     /// Finished runs that count against their case.

@@ -27,7 +27,7 @@ pub(crate) enum Change {
 
 /// The changes so far that the requests of a session see. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct World(Arc<Mutex<Changed>>);
+pub(crate) struct ServerChanges(Arc<Mutex<Changed>>);
 
 #[derive(Debug, Default)]
 struct Changed {
@@ -36,7 +36,7 @@ struct Changed {
     updates: BTreeMap<String, usize>,
 }
 
-impl World {
+impl ServerChanges {
     fn lock(&self) -> MutexGuard<'_, Changed> {
         // A panic elsewhere leaves the sets usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -162,10 +162,10 @@ impl Listeners {
     }
 
     /// The streams that a change is sent on, with the ids of their requests.
-    pub(crate) fn told(&self, change: &Told<'_>) -> Vec<(u64, Value)> {
+    pub(crate) fn told(&self, change: &ChangeNotice<'_>) -> Vec<(u64, Value)> {
         let wants = |listener: &&Listener| match change {
-            Told::Updated(uri) => listener.resources.contains(*uri),
-            Told::List(list) => listener.lists.contains(list),
+            ChangeNotice::Updated(uri) => listener.resources.contains(*uri),
+            ChangeNotice::List(list) => listener.lists.contains(list),
         };
         let open = self.lock();
         let told = open.open.iter().filter(wants);
@@ -174,7 +174,7 @@ impl Listeners {
 }
 
 /// A change as clients see it.
-pub(crate) enum Told<'a> {
+pub(crate) enum ChangeNotice<'a> {
     Updated(&'a str),
     List(ChangedList),
 }
@@ -210,12 +210,23 @@ mod tests {
             first["params"]["notifications"],
             json!({"toolsListChanged": true, "resourceSubscriptions": ["a:1"]})
         );
-        assert_eq!(listeners.told(&Told::Updated("a:1")), [(number, json!(5))]);
-        assert_eq!(listeners.told(&Told::Updated("a:2")), []);
-        assert_eq!(listeners.told(&Told::List(ChangedList::Tools)).len(), 1);
-        assert_eq!(listeners.told(&Told::List(ChangedList::Prompts)), []);
+        assert_eq!(
+            listeners.told(&ChangeNotice::Updated("a:1")),
+            [(number, json!(5))]
+        );
+        assert_eq!(listeners.told(&ChangeNotice::Updated("a:2")), []);
+        assert_eq!(
+            listeners
+                .told(&ChangeNotice::List(ChangedList::Tools))
+                .len(),
+            1
+        );
+        assert_eq!(
+            listeners.told(&ChangeNotice::List(ChangedList::Prompts)),
+            []
+        );
         listeners.close_request(&json!(5));
-        assert_eq!(listeners.told(&Told::Updated("a:1")), []);
+        assert_eq!(listeners.told(&ChangeNotice::Updated("a:1")), []);
         let none = Map::new();
         assert!(
             listeners

@@ -11,22 +11,22 @@ pub(crate) const MAX_TEXT: usize = 12 * 1024;
 /// The longest string in an entry of a list, in characters.
 pub(crate) const MAX_STRING: usize = 400;
 
-/// The room for the parts of a result that are not in lists, in bytes.
-const FRAME: usize = 1024;
+/// The bytes reserved for the parts of a result that are not in lists.
+const RESERVED_BYTES: usize = 1024;
 
-/// The room that is left in a result.
+/// The remaining size of a result.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct RemainingSize {
     left: usize,
     /// The number of entries that did not fit.
     pub omitted: u64,
 }
 
-impl Room {
-    /// The room beside the given part.
+impl RemainingSize {
+    /// The size that remains after the given part.
     pub(crate) fn beside(part: &impl Serialize) -> Self {
         Self {
-            left: MAX_RESULT.saturating_sub(FRAME + size(part)),
+            left: MAX_RESULT.saturating_sub(RESERVED_BYTES + size(part)),
             omitted: 0,
         }
     }
@@ -51,7 +51,7 @@ impl Room {
 }
 
 fn size(part: &impl Serialize) -> usize {
-    // A value that cannot be written has no room.
+    // A value that cannot be written does not fit.
     serde_json::to_string(part).map_or(MAX_RESULT, |text| text.len())
 }
 
@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn after_the_first_entry_that_does_not_fit_all_are_omitted() {
-        let mut room = Room {
+        let mut remaining = RemainingSize {
             left: 12,
             omitted: 0,
         };
-        assert_eq!(room.fit(["abc", "much too long", "d"]), ["abc"]);
-        assert_eq!(room.omitted, 2);
+        assert_eq!(remaining.fit(["abc", "much too long", "d"]), ["abc"]);
+        assert_eq!(remaining.omitted, 2);
         // The next list has its own beginning.
-        assert_eq!(room.fit(["e"]), ["e"]);
+        assert_eq!(remaining.fit(["e"]), ["e"]);
     }
 
     #[test]
@@ -106,11 +106,11 @@ mod tests {
     proptest! {
         #[test]
         fn results_are_bounded(entries in proptest::collection::vec("\\PC{0,200}", 0..400)) {
-            let mut room = Room::beside(&"");
+            let mut remaining = RemainingSize::beside(&"");
             let count = entries.len() as u64;
-            let kept = room.fit(entries);
+            let kept = remaining.fit(entries);
             prop_assert!(serde_json::to_string(&kept).unwrap().len() <= MAX_RESULT);
-            prop_assert_eq!(kept.len() as u64 + room.omitted, count);
+            prop_assert_eq!(kept.len() as u64 + remaining.omitted, count);
         }
 
         #[test]

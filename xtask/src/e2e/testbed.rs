@@ -1,4 +1,4 @@
-//! Parts that all checks share: the program under test, the parts, and a folder of their own.
+//! The environment that all checks share: the program under test, installed parts, and a folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,16 +10,16 @@ use super::parts::{self, Parts};
 use super::processes::{self, Finished, Running};
 use crate::workspace::{self, Profile};
 
-pub struct Lab {
+pub struct Testbed {
     pub program: PathBuf,
     pub parts: Parts,
-    /// Made for this invocation; its path is in no other process's arguments.
+    /// The folder of this invocation; its path is in no other process's arguments.
     pub folder: PathBuf,
 }
 
-impl Lab {
+impl Testbed {
     pub fn set_up() -> Result<Self> {
-        // A descendant that loses our environment must be found all the same.
+        // A descendant that loses our environment must be found nevertheless.
         ensure!(
             Path::new("/proc/self/environ").exists(),
             "the end-to-end checks look for processes in /proc, which is not there"
@@ -107,13 +107,13 @@ pub fn expect(report: &Value, pointer: &str, wanted: impl Into<Value>) -> Result
     ensure!(
         *found == wanted,
         "{pointer} of the report is {found} instead of {wanted}{}",
-        troubles(report)
+        failures(report)
     );
     Ok(())
 }
 
 /// The tests that did not pass, for the message of a failed check.
-fn troubles(report: &Value) -> String {
+fn failures(report: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut lines = String::new();
     for test in list(&report["tests"])

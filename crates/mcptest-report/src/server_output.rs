@@ -1,4 +1,4 @@
-//! The words of servers about a run that did not pass: the text of failed calls, and stderr.
+//! The output of servers in a run that did not pass: the text of failed calls, and stderr.
 
 use mcptest_events::RunRecord;
 use mcptest_json::text::{one_line, shorten};
@@ -15,11 +15,11 @@ const MAX_LINES: usize = 6;
 const MAX_LINE: usize = 240;
 
 /// A title, and the lines below it. Everything is bounded, and safe to print.
-pub(crate) type Words = (String, Vec<String>);
+pub(crate) type OutputBlock = (String, Vec<String>);
 
-/// The words of the servers about a run that did not pass: the text of each failed call, or of the
+/// The output of the servers in a run that did not pass: the text of each failed call, or of the
 /// only call of a direct test, and the end of stderr. Empty for a run that passed.
-pub(crate) fn server_words(run: &RunRecord) -> Vec<Words> {
+pub(crate) fn server_output(run: &RunRecord) -> Vec<OutputBlock> {
     if run.verdict == Verdict::Pass {
         return Vec::new();
     }
@@ -61,7 +61,7 @@ pub(crate) fn server_words(run: &RunRecord) -> Vec<Words> {
 }
 
 /// The answers to requests of a direct test that are not tool calls.
-fn requests(run: &RunRecord) -> Vec<Words> {
+fn requests(run: &RunRecord) -> Vec<OutputBlock> {
     let requests = run.trace.extra("requests").and_then(Value::as_array);
     let answered = requests.into_iter().flatten().filter_map(|request| {
         let server = request.get("server")?.as_str()?;
@@ -94,7 +94,7 @@ fn words_of(result: &Value) -> String {
 }
 
 /// The requests of servers to which the client had no answer.
-fn unanswered(run: &RunRecord) -> Vec<Words> {
+fn unanswered(run: &RunRecord) -> Vec<OutputBlock> {
     let messages = run.trace.extra("server_messages").and_then(Value::as_array);
     let refused = messages.into_iter().flatten().filter_map(|message| {
         let error = message.get("error")?.get("message")?.as_str()?;
@@ -107,7 +107,7 @@ fn unanswered(run: &RunRecord) -> Vec<Words> {
 }
 
 /// The recorded stderr lines by server.
-fn stderr(run: &RunRecord) -> Vec<Words> {
+fn stderr(run: &RunRecord) -> Vec<OutputBlock> {
     let Some(recorded) = run.trace.extra("stderr") else {
         return Vec::new();
     };
@@ -193,7 +193,7 @@ mod tests {
             ],
             "stderr": {"weather": ["one", "two"]},
         });
-        let words = server_words(&record(Verdict::Fail, trace.clone()));
+        let words = server_output(&record(Verdict::Fail, trace.clone()));
         assert_eq!(words.len(), 2, "{words:?}");
         assert_eq!(words[0].0, "weather.get failed:");
         assert_eq!(words[0].1.len(), MAX_LINES + 1);
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(words[0].1[MAX_LINES], "… 3 more lines");
         let expected = vec!["one".to_owned(), "two".to_owned()];
         assert_eq!(words[1], ("stderr of weather:".to_owned(), expected));
-        assert_eq!(server_words(&record(Verdict::Pass, trace)), []);
+        assert_eq!(server_output(&record(Verdict::Pass, trace)), []);
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
                  "error": {"code": -1, "message": "nobody is here"}},
             ],
         });
-        let words = server_words(&record(Verdict::Fail, trace));
+        let words = server_output(&record(Verdict::Fail, trace));
         let titles: Vec<&str> = words.iter().map(|(title, _)| title.as_str()).collect();
         assert_eq!(
             titles,
@@ -240,7 +240,7 @@ mod tests {
             "tool_calls": [{"name": "get", "server": "weather"}],
             "tool_results": [{"is_error": false, "content": "mild"}],
         });
-        let words = server_words(&record(Verdict::Fail, trace));
+        let words = server_output(&record(Verdict::Fail, trace));
         let expected = ("weather.get answered:".to_owned(), vec!["mild".to_owned()]);
         assert_eq!(words, [expected]);
     }
