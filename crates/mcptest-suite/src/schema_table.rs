@@ -10,7 +10,7 @@ pub(crate) static GATE_BLOCKS: &[&str] = &["equal_function_sets", "tool_selectio
 
 pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 0
-    Rule { expected: Some(B("a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 1 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("imports"), alias_of: None, rule: 2 }, Property { name: B("variables"), alias_of: None, rule: 4 }, Property { name: B("servers"), alias_of: None, rule: 5 }, Property { name: B("agents"), alias_of: None, rule: 24 }, Property { name: B("tests"), alias_of: None, rule: 203 }, Property { name: B("tools"), alias_of: None, rule: 206 }, Property { name: B("resources"), alias_of: None, rule: 218 }, Property { name: B("prompts"), alias_of: None, rule: 221 }, Property { name: B("client"), alias_of: None, rule: 119 }, Property { name: B("faults"), alias_of: None, rule: 223 }, Property { name: B("attacks"), alias_of: None, rule: 228 }, Property { name: B("tool_quality"), alias_of: None, rule: 238 }, Property { name: B("budget"), alias_of: None, rule: 240 }, Property { name: B("providers"), alias_of: None, rule: 241 }, Property { name: B("prices"), alias_of: None, rule: 246 }, Property { name: B("run_options"), alias_of: None, rule: 248 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 1 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("imports"), alias_of: None, rule: 2 }, Property { name: B("variables"), alias_of: None, rule: 4 }, Property { name: B("servers"), alias_of: None, rule: 5 }, Property { name: B("agents"), alias_of: None, rule: 24 }, Property { name: B("tests"), alias_of: None, rule: 204 }, Property { name: B("tools"), alias_of: None, rule: 207 }, Property { name: B("resources"), alias_of: None, rule: 219 }, Property { name: B("prompts"), alias_of: None, rule: 222 }, Property { name: B("client"), alias_of: None, rule: 120 }, Property { name: B("faults"), alias_of: None, rule: 224 }, Property { name: B("attacks"), alias_of: None, rule: 229 }, Property { name: B("tool_quality"), alias_of: None, rule: 239 }, Property { name: B("budget"), alias_of: None, rule: 241 }, Property { name: B("providers"), alias_of: None, rule: 242 }, Property { name: B("prices"), alias_of: None, rule: 247 }, Property { name: B("run_options"), alias_of: None, rule: 249 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 1
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), ..Keywords::NONE }) },
     // 2
@@ -60,13 +60,13 @@ pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 24
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(25), ..Keywords::NONE }) },
     // 25
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[35, 35, 35]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("agent"), alias_of: None, rule: 26 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 76 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 104 }, Property { name: B("budget"), alias_of: None, rule: 110 }, Property { name: B("max_turns"), alias_of: None, rule: 114 }, Property { name: B("max_tokens"), alias_of: None, rule: 113 }, Property { name: B("expect"), alias_of: None, rule: 115 }, Property { name: B("setup"), alias_of: None, rule: 116 }, Property { name: B("after"), alias_of: None, rule: 116 }, Property { name: B("teardown"), alias_of: None, rule: 116 }, Property { name: B("client"), alias_of: None, rule: 119 }, Property { name: B("script"), alias_of: None, rule: 132 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 155 }, Property { name: B("replay"), alias_of: None, rule: 157 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 158 }, Property { name: B("tool_selection"), alias_of: None, rule: 162 }, Property { name: B("distractors"), alias_of: None, rule: 164 }, Property { name: B("orchestration"), alias_of: None, rule: 172 }, Property { name: B("token_efficiency"), alias_of: None, rule: 173 }, Property { name: B("trajectory"), alias_of: None, rule: 175 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 184 }, Property { name: B("golden_path"), alias_of: None, rule: 189 }, Property { name: B("stability"), alias_of: None, rule: 172 }, Property { name: B("reliability"), alias_of: None, rule: 190 }, Property { name: B("recovery"), alias_of: None, rule: 191 }, Property { name: B("injection"), alias_of: None, rule: 193 }, Property { name: B("narrative"), alias_of: None, rule: 195 }, Property { name: B("tool_edges"), alias_of: None, rule: 200 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[35, 35, 35]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("agent"), alias_of: None, rule: 26 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 77 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 105 }, Property { name: B("budget"), alias_of: None, rule: 111 }, Property { name: B("max_turns"), alias_of: None, rule: 115 }, Property { name: B("max_tokens"), alias_of: None, rule: 114 }, Property { name: B("expect"), alias_of: None, rule: 116 }, Property { name: B("setup"), alias_of: None, rule: 117 }, Property { name: B("after"), alias_of: None, rule: 117 }, Property { name: B("teardown"), alias_of: None, rule: 117 }, Property { name: B("client"), alias_of: None, rule: 120 }, Property { name: B("script"), alias_of: None, rule: 133 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 156 }, Property { name: B("replay"), alias_of: None, rule: 158 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 159 }, Property { name: B("tool_selection"), alias_of: None, rule: 163 }, Property { name: B("distractors"), alias_of: None, rule: 165 }, Property { name: B("orchestration"), alias_of: None, rule: 173 }, Property { name: B("token_efficiency"), alias_of: None, rule: 174 }, Property { name: B("trajectory"), alias_of: None, rule: 176 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 185 }, Property { name: B("golden_path"), alias_of: None, rule: 190 }, Property { name: B("stability"), alias_of: None, rule: 173 }, Property { name: B("reliability"), alias_of: None, rule: 191 }, Property { name: B("recovery"), alias_of: None, rule: 192 }, Property { name: B("injection"), alias_of: None, rule: 194 }, Property { name: B("narrative"), alias_of: None, rule: 196 }, Property { name: B("tool_edges"), alias_of: None, rule: 201 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
     // 26
     Rule { expected: None, kind: RuleKind::AnyOf(B(&[27, 11])) },
     // 27
-    Rule { expected: Some(B("an agent with `preset:`, `command:`, `acp:` or `url:`, a list of agents, or the name of an entry of `agents:`")), kind: RuleKind::AnyOf(B(&[9, 28, 75])) },
+    Rule { expected: Some(B("an agent with `preset:`, `command:`, `acp:` or `url:`, a list of agents, or the name of an entry of `agents:`")), kind: RuleKind::AnyOf(B(&[9, 28, 76])) },
     // 28
-    Rule { expected: Some(B("an agent: a mapping with `preset:`, `command:`, `acp:` or `url:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("preset"), alias_of: None, rule: 1 }, Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("about"), alias_of: None, rule: 1 }, Property { name: B("version"), alias_of: None, rule: 29 }, Property { name: B("tested"), alias_of: None, rule: 1 }, Property { name: B("model"), alias_of: None, rule: 1 }, Property { name: B("command"), alias_of: None, rule: 30 }, Property { name: B("acp"), alias_of: None, rule: 30 }, Property { name: B("url"), alias_of: None, rule: 1 }, Property { name: B("method"), alias_of: None, rule: 1 }, Property { name: B("headers"), alias_of: None, rule: 34 }, Property { name: B("body"), alias_of: None, rule: 35 }, Property { name: B("response"), alias_of: None, rule: 36 }, Property { name: B("stream"), alias_of: None, rule: 51 }, Property { name: B("stdin"), alias_of: None, rule: 52 }, Property { name: B("env"), alias_of: None, rule: 12 }, Property { name: B("pass_env"), alias_of: None, rule: 2 }, Property { name: B("blocks"), alias_of: None, rule: 53 }, Property { name: B("files"), alias_of: None, rule: 34 }, Property { name: B("servers"), alias_of: None, rule: 55 }, Property { name: B("tools"), alias_of: None, rule: 57 }, Property { name: B("servers_by"), alias_of: None, rule: 59 }, Property { name: B("usage"), alias_of: None, rule: 60 }, Property { name: B("mode"), alias_of: None, rule: 1 }, Property { name: B("permissions"), alias_of: None, rule: 61 }, Property { name: B("workspace"), alias_of: None, rule: 1 }, Property { name: B("shared_cache"), alias_of: None, rule: 65 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("startup_timeout"), alias_of: None, rule: 14 }, Property { name: B("idle_timeout"), alias_of: None, rule: 14 }, Property { name: B("call_timeout"), alias_of: None, rule: 14 }, Property { name: B("keep"), alias_of: None, rule: 66 }, Property { name: B("output"), alias_of: None, rule: 67 }, Property { name: B("errors"), alias_of: None, rule: 72 }, Property { name: B("base_url"), alias_of: None, rule: 1 }, Property { name: B("api_key_env"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("an agent: a mapping with `preset:`, `command:`, `acp:` or `url:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("preset"), alias_of: None, rule: 1 }, Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("about"), alias_of: None, rule: 1 }, Property { name: B("version"), alias_of: None, rule: 29 }, Property { name: B("tested"), alias_of: None, rule: 1 }, Property { name: B("model"), alias_of: None, rule: 1 }, Property { name: B("command"), alias_of: None, rule: 30 }, Property { name: B("acp"), alias_of: None, rule: 30 }, Property { name: B("url"), alias_of: None, rule: 1 }, Property { name: B("method"), alias_of: None, rule: 1 }, Property { name: B("headers"), alias_of: None, rule: 34 }, Property { name: B("body"), alias_of: None, rule: 35 }, Property { name: B("response"), alias_of: None, rule: 36 }, Property { name: B("stream"), alias_of: None, rule: 51 }, Property { name: B("stdin"), alias_of: None, rule: 52 }, Property { name: B("env"), alias_of: None, rule: 12 }, Property { name: B("pass_env"), alias_of: None, rule: 2 }, Property { name: B("blocks"), alias_of: None, rule: 53 }, Property { name: B("files"), alias_of: None, rule: 34 }, Property { name: B("servers"), alias_of: None, rule: 55 }, Property { name: B("tools"), alias_of: None, rule: 57 }, Property { name: B("servers_by"), alias_of: None, rule: 59 }, Property { name: B("transport"), alias_of: None, rule: 60 }, Property { name: B("usage"), alias_of: None, rule: 61 }, Property { name: B("mode"), alias_of: None, rule: 1 }, Property { name: B("permissions"), alias_of: None, rule: 62 }, Property { name: B("workspace"), alias_of: None, rule: 1 }, Property { name: B("shared_cache"), alias_of: None, rule: 66 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("startup_timeout"), alias_of: None, rule: 14 }, Property { name: B("idle_timeout"), alias_of: None, rule: 14 }, Property { name: B("call_timeout"), alias_of: None, rule: 14 }, Property { name: B("keep"), alias_of: None, rule: 67 }, Property { name: B("output"), alias_of: None, rule: 68 }, Property { name: B("errors"), alias_of: None, rule: 73 }, Property { name: B("base_url"), alias_of: None, rule: 1 }, Property { name: B("api_key_env"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 29
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(3), ..Keywords::NONE }) },
     // 30
@@ -130,387 +130,389 @@ pub(crate) static SUITE_SCHEMA: CompiledSchema = CompiledSchema(B(&[
     // 59
     Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("session")), Literal::String(B("files")), Literal::Json(B("null"))])) },
     // 60
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("turn")), Literal::String(B("required")), Literal::String(B("partial")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("stdio")), Literal::String(B("http")), Literal::Json(B("null"))])) },
     // 61
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[62, 11])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("turn")), Literal::String(B("required")), Literal::String(B("partial")), Literal::Json(B("null"))])) },
     // 62
-    Rule { expected: Some(B("`allow`, `reject`, or a list such as `[weather.get_weather]`")), kind: RuleKind::AnyOf(B(&[63, 64])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[63, 11])) },
     // 63
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("allow")), Literal::String(B("reject"))])) },
+    Rule { expected: Some(B("`allow`, `reject`, or a list such as `[weather.get_weather]`")), kind: RuleKind::AnyOf(B(&[64, 65])) },
     // 64
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(9), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("allow")), Literal::String(B("reject"))])) },
     // 65
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(12), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(9), ..Keywords::NONE }) },
     // 66
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("never")), Literal::String(B("failed")), Literal::String(B("always")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(12), ..Keywords::NONE }) },
     // 67
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[68, 11])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("never")), Literal::String(B("failed")), Literal::String(B("always")), Literal::Json(B("null"))])) },
     // 68
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("format"), alias_of: None, rule: 69 }, Property { name: B("final"), alias_of: None, rule: 38 }, Property { name: B("texts"), alias_of: None, rule: 38 }, Property { name: B("tokens"), alias_of: None, rule: 42 }, Property { name: B("cost"), alias_of: None, rule: 38 }, Property { name: B("stop"), alias_of: None, rule: 38 }, Property { name: B("error"), alias_of: None, rule: 38 }, Property { name: B("ended"), alias_of: None, rule: 44 }, Property { name: B("servers"), alias_of: None, rule: 70 }, Property { name: B("session"), alias_of: None, rule: 38 }, Property { name: B("calls"), alias_of: None, rule: 45 }, Property { name: B("file"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[69, 11])) },
     // 69
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("jsonl")), Literal::String(B("json")), Literal::String(B("text")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("format"), alias_of: None, rule: 70 }, Property { name: B("final"), alias_of: None, rule: 38 }, Property { name: B("texts"), alias_of: None, rule: 38 }, Property { name: B("tokens"), alias_of: None, rule: 42 }, Property { name: B("cost"), alias_of: None, rule: 38 }, Property { name: B("stop"), alias_of: None, rule: 38 }, Property { name: B("error"), alias_of: None, rule: 38 }, Property { name: B("ended"), alias_of: None, rule: 44 }, Property { name: B("servers"), alias_of: None, rule: 71 }, Property { name: B("session"), alias_of: None, rule: 38 }, Property { name: B("calls"), alias_of: None, rule: 45 }, Property { name: B("file"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 70
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[71, 11])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("jsonl")), Literal::String(B("json")), Literal::String(B("text")), Literal::Json(B("null"))])) },
     // 71
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("take"), alias_of: None, rule: 3 }, Property { name: B("name"), alias_of: None, rule: 3 }, Property { name: B("status"), alias_of: None, rule: 3 }, Property { name: B("ok"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[72, 11])) },
     // 72
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(73), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("where"), alias_of: None, rule: 4 }, Property { name: B("take"), alias_of: None, rule: 3 }, Property { name: B("name"), alias_of: None, rule: 3 }, Property { name: B("status"), alias_of: None, rule: 3 }, Property { name: B("ok"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 73
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("match"), alias_of: None, rule: 3 }, Property { name: B("kind"), alias_of: None, rule: 74 }]), additional: Additional::Forbidden, required: B(&[B("match"), B("kind")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(74), ..Keywords::NONE }) },
     // 74
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("not_started")), Literal::String(B("login")), Literal::String(B("rate_limit")), Literal::String(B("provider")), Literal::String(B("server_missing")), Literal::String(B("timeout")), Literal::String(B("crashed")), Literal::String(B("no_end"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("match"), alias_of: None, rule: 3 }, Property { name: B("kind"), alias_of: None, rule: 75 }]), additional: Additional::Forbidden, required: B(&[B("match"), B("kind")]), ..Keywords::NONE }) },
     // 75
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(28), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("not_started")), Literal::String(B("login")), Literal::String(B("rate_limit")), Literal::String(B("provider")), Literal::String(B("server_missing")), Literal::String(B("timeout")), Literal::String(B("crashed")), Literal::String(B("no_end"))])) },
     // 76
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(77), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(28), min_items: 1, ..Keywords::NONE }) },
     // 77
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 9 }, Property { name: B("when"), alias_of: None, rule: 78 }]), additional: Additional::Forbidden, required: B(&[B("say")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(78), ..Keywords::NONE }) },
     // 78
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[79, 11])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 9 }, Property { name: B("when"), alias_of: None, rule: 79 }]), additional: Additional::Forbidden, required: B(&[B("say")]), ..Keywords::NONE }) },
     // 79
-    Rule { expected: Some(B("`target:` with `matcher:`, or `<target>: <matcher>`")), kind: RuleKind::AnyOf(B(&[80, 100])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[80, 11])) },
     // 80
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("matcher"), alias_of: None, rule: 81 }]), additional: Additional::Forbidden, required: B(&[B("target"), B("matcher")]), ..Keywords::NONE }) },
+    Rule { expected: Some(B("`target:` with `matcher:`, or `<target>: <matcher>`")), kind: RuleKind::AnyOf(B(&[81, 101])) },
     // 81
-    Rule { expected: Some(B("a matcher, such as `exact: value`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 35 }, Property { name: B("contains"), alias_of: None, rule: 35 }, Property { name: B("icontains"), alias_of: None, rule: 35 }, Property { name: B("contains-all"), alias_of: None, rule: 82 }, Property { name: B("contains_all"), alias_of: Some(B("contains-all")), rule: 82 }, Property { name: B("contains-any"), alias_of: None, rule: 82 }, Property { name: B("contains_any"), alias_of: Some(B("contains-any")), rule: 82 }, Property { name: B("not"), alias_of: None, rule: 83 }, Property { name: B("any-of"), alias_of: None, rule: 84 }, Property { name: B("any_of"), alias_of: Some(B("any-of")), rule: 84 }, Property { name: B("all-of"), alias_of: None, rule: 84 }, Property { name: B("all_of"), alias_of: Some(B("all-of")), rule: 84 }, Property { name: B("any"), alias_of: None, rule: 83 }, Property { name: B("every"), alias_of: None, rule: 83 }, Property { name: B("none"), alias_of: None, rule: 83 }, Property { name: B("regex"), alias_of: None, rule: 3 }, Property { name: B("schema"), alias_of: None, rule: 85 }, Property { name: B("length"), alias_of: None, rule: 86 }, Property { name: B("type"), alias_of: None, rule: 90 }, Property { name: B("exists"), alias_of: None, rule: 41 }, Property { name: B(">="), alias_of: None, rule: 89 }, Property { name: B(">"), alias_of: None, rule: 89 }, Property { name: B("<="), alias_of: None, rule: 89 }, Property { name: B("<"), alias_of: None, rule: 89 }, Property { name: B("=="), alias_of: None, rule: 35 }, Property { name: B("!="), alias_of: None, rule: 35 }, Property { name: B("llm-judge"), alias_of: None, rule: 91 }, Property { name: B("llm-jury"), alias_of: None, rule: 95 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("matcher"), alias_of: None, rule: 82 }]), additional: Additional::Forbidden, required: B(&[B("target"), B("matcher")]), ..Keywords::NONE }) },
     // 82
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: Some(B("a matcher, such as `exact: value`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 35 }, Property { name: B("contains"), alias_of: None, rule: 35 }, Property { name: B("icontains"), alias_of: None, rule: 35 }, Property { name: B("contains-all"), alias_of: None, rule: 83 }, Property { name: B("contains_all"), alias_of: Some(B("contains-all")), rule: 83 }, Property { name: B("contains-any"), alias_of: None, rule: 83 }, Property { name: B("contains_any"), alias_of: Some(B("contains-any")), rule: 83 }, Property { name: B("not"), alias_of: None, rule: 84 }, Property { name: B("any-of"), alias_of: None, rule: 85 }, Property { name: B("any_of"), alias_of: Some(B("any-of")), rule: 85 }, Property { name: B("all-of"), alias_of: None, rule: 85 }, Property { name: B("all_of"), alias_of: Some(B("all-of")), rule: 85 }, Property { name: B("any"), alias_of: None, rule: 84 }, Property { name: B("every"), alias_of: None, rule: 84 }, Property { name: B("none"), alias_of: None, rule: 84 }, Property { name: B("regex"), alias_of: None, rule: 3 }, Property { name: B("schema"), alias_of: None, rule: 86 }, Property { name: B("length"), alias_of: None, rule: 87 }, Property { name: B("type"), alias_of: None, rule: 91 }, Property { name: B("exists"), alias_of: None, rule: 41 }, Property { name: B(">="), alias_of: None, rule: 90 }, Property { name: B(">"), alias_of: None, rule: 90 }, Property { name: B("<="), alias_of: None, rule: 90 }, Property { name: B("<"), alias_of: None, rule: 90 }, Property { name: B("=="), alias_of: None, rule: 35 }, Property { name: B("!="), alias_of: None, rule: 35 }, Property { name: B("llm-judge"), alias_of: None, rule: 92 }, Property { name: B("llm-jury"), alias_of: None, rule: 96 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
     // 83
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[81]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), min_items: 1, ..Keywords::NONE }) },
     // 84
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(81), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[82]), ..Keywords::NONE }) },
     // 85
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(72), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(82), min_items: 1, ..Keywords::NONE }) },
     // 86
-    Rule { expected: Some(B("a count, or comparisons such as `{\">=\": 1}`")), kind: RuleKind::AnyOf(B(&[87, 88])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(72), ..Keywords::NONE }) },
     // 87
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a count, or comparisons such as `{\">=\": 1}`")), kind: RuleKind::AnyOf(B(&[88, 89])) },
     // 88
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B(">="), alias_of: None, rule: 89 }, Property { name: B(">"), alias_of: None, rule: 89 }, Property { name: B("<="), alias_of: None, rule: 89 }, Property { name: B("<"), alias_of: None, rule: 89 }, Property { name: B("=="), alias_of: None, rule: 89 }, Property { name: B("!="), alias_of: None, rule: 89 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), ..Keywords::NONE }) },
     // 89
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B(">="), alias_of: None, rule: 90 }, Property { name: B(">"), alias_of: None, rule: 90 }, Property { name: B("<="), alias_of: None, rule: 90 }, Property { name: B("<"), alias_of: None, rule: 90 }, Property { name: B("=="), alias_of: None, rule: 90 }, Property { name: B("!="), alias_of: None, rule: 90 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
     // 90
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("string")), Literal::String(B("number")), Literal::String(B("integer")), Literal::String(B("boolean")), Literal::String(B("array")), Literal::String(B("object")), Literal::String(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), ..Keywords::NONE }) },
     // 91
-    Rule { expected: Some(B("`rubric:`, `threshold:` and `model:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 92 }, Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 93 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("model")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("string")), Literal::String(B("number")), Literal::String(B("integer")), Literal::String(B("boolean")), Literal::String(B("array")), Literal::String(B("object")), Literal::String(B("null"))])) },
     // 92
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
+    Rule { expected: Some(B("`rubric:`, `threshold:` and `model:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 93 }, Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 94 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("model")]), ..Keywords::NONE }) },
     // 93
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(94), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
     // 94
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(4), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(95), ..Keywords::NONE }) },
     // 95
-    Rule { expected: Some(B("`rubric:`, `threshold:` and `models:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 92 }, Property { name: B("models"), alias_of: None, rule: 96 }, Property { name: B("quorum"), alias_of: None, rule: 99 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("models")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(4), ..Keywords::NONE }) },
     // 96
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(97), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: Some(B("`rubric:`, `threshold:` and `models:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("rubric"), alias_of: None, rule: 9 }, Property { name: B("threshold"), alias_of: None, rule: 93 }, Property { name: B("models"), alias_of: None, rule: 97 }, Property { name: B("quorum"), alias_of: None, rule: 100 }]), additional: Additional::Forbidden, required: B(&[B("rubric"), B("threshold"), B("models")]), ..Keywords::NONE }) },
     // 97
-    Rule { expected: Some(B("a model id")), kind: RuleKind::AnyOf(B(&[9, 98])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(98), min_items: 1, ..Keywords::NONE }) },
     // 98
-    Rule { expected: Some(B("`model:` with `script:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 93 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a model id")), kind: RuleKind::AnyOf(B(&[9, 99])) },
     // 99
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), ..Keywords::NONE }) },
+    Rule { expected: Some(B("`model:` with `script:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 94 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
     // 100
-    Rule { expected: Some(B("one `<target>: <matcher>` pair")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 101 }, Property { name: B("matcher"), alias_of: None, rule: 101 }]), additional: Additional::Rule(102), key_count: (1, 1), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), ..Keywords::NONE }) },
     // 101
-    Rule { expected: None, kind: RuleKind::Nothing },
+    Rule { expected: Some(B("one `<target>: <matcher>` pair")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 102 }, Property { name: B("matcher"), alias_of: None, rule: 102 }]), additional: Additional::Rule(103), key_count: (1, 1), ..Keywords::NONE }) },
     // 102
-    Rule { expected: Some(B("a matcher, or a plain value that must be equal")), kind: RuleKind::AnyOf(B(&[81, 103])) },
+    Rule { expected: None, kind: RuleKind::Nothing },
     // 103
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(30), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a matcher, or a plain value that must be equal")), kind: RuleKind::AnyOf(B(&[82, 104])) },
     // 104
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[105, 11])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(30), ..Keywords::NONE }) },
     // 105
-    Rule { expected: Some(B("a number of runs, or `{max: 30, stop: decided}`")), kind: RuleKind::AnyOf(B(&[106, 107])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[106, 11])) },
     // 106
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(100000.0), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a number of runs, or `{max: 30, stop: decided}`")), kind: RuleKind::AnyOf(B(&[107, 108])) },
     // 107
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max"), alias_of: None, rule: 108 }, Property { name: B("stop"), alias_of: None, rule: 109 }]), additional: Additional::Forbidden, required: B(&[B("max")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(100000.0), ..Keywords::NONE }) },
     // 108
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), maximum: Some(100000.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max"), alias_of: None, rule: 109 }, Property { name: B("stop"), alias_of: None, rule: 110 }]), additional: Additional::Forbidden, required: B(&[B("max")]), ..Keywords::NONE }) },
     // 109
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("decided")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(1.0), maximum: Some(100000.0), ..Keywords::NONE }) },
     // 110
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[111, 11])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("decided")), Literal::Json(B("null"))])) },
     // 111
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("usd"), alias_of: None, rule: 112 }, Property { name: B("max_tokens"), alias_of: None, rule: 113 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[112, 11])) },
     // 112
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1000000.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("usd"), alias_of: None, rule: 113 }, Property { name: B("max_tokens"), alias_of: None, rule: 114 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 113
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(2), minimum: Some(0.0), maximum: Some(1000000.0), ..Keywords::NONE }) },
     // 114
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(10000.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), ..Keywords::NONE }) },
     // 115
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(79), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(10000.0), ..Keywords::NONE }) },
     // 116
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(117), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(80), ..Keywords::NONE }) },
     // 117
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("sql"), alias_of: None, rule: 9 }, Property { name: B("args"), alias_of: None, rule: 118 }, Property { name: B("expect"), alias_of: None, rule: 115 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(118), ..Keywords::NONE }) },
     // 118
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(68), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("sql"), alias_of: None, rule: 9 }, Property { name: B("args"), alias_of: None, rule: 119 }, Property { name: B("expect"), alias_of: None, rule: 116 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 119
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[120, 11])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(68), ..Keywords::NONE }) },
     // 120
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("sampling"), alias_of: None, rule: 121 }, Property { name: B("elicitation"), alias_of: None, rule: 142 }, Property { name: B("roots"), alias_of: None, rule: 149 }, Property { name: B("log_level"), alias_of: None, rule: 154 }, Property { name: B("tasks"), alias_of: None, rule: 65 }, Property { name: B("capabilities"), alias_of: None, rule: 118 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[121, 11])) },
     // 121
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[122, 11])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("sampling"), alias_of: None, rule: 122 }, Property { name: B("elicitation"), alias_of: None, rule: 143 }, Property { name: B("roots"), alias_of: None, rule: 150 }, Property { name: B("log_level"), alias_of: None, rule: 155 }, Property { name: B("tasks"), alias_of: None, rule: 66 }, Property { name: B("capabilities"), alias_of: None, rule: 119 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 122
-    Rule { expected: Some(B("a string, `answer:`, `model:`, a list of these, or `false`")), kind: RuleKind::AnyOf(B(&[3, 123, 139, 141])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[123, 11])) },
     // 123
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("when"), alias_of: None, rule: 124 }, Property { name: B("answer"), alias_of: None, rule: 125 }, Property { name: B("error"), alias_of: None, rule: 128 }, Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 132 }, Property { name: B("times"), alias_of: None, rule: 113 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("a string, `answer:`, `model:`, a list of these, or `false`")), kind: RuleKind::AnyOf(B(&[3, 124, 140, 142])) },
     // 124
-    Rule { expected: Some(B("a mapping of targets with matchers")), kind: RuleKind::Keywords(Keywords { types: TypeSet(68), additional: Additional::Rule(102), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("when"), alias_of: None, rule: 125 }, Property { name: B("answer"), alias_of: None, rule: 126 }, Property { name: B("error"), alias_of: None, rule: 129 }, Property { name: B("model"), alias_of: None, rule: 9 }, Property { name: B("script"), alias_of: None, rule: 133 }, Property { name: B("times"), alias_of: None, rule: 114 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 125
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[126, 11])) },
+    Rule { expected: Some(B("a mapping of targets with matchers")), kind: RuleKind::Keywords(Keywords { types: TypeSet(68), additional: Additional::Rule(103), ..Keywords::NONE }) },
     // 126
-    Rule { expected: Some(B("a string, or a mapping with `content:`")), kind: RuleKind::AnyOf(B(&[3, 127])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[127, 11])) },
     // 127
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), required: B(&[B("content")]), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a string, or a mapping with `content:`")), kind: RuleKind::AnyOf(B(&[3, 128])) },
     // 128
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[129, 11])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), required: B(&[B("content")]), ..Keywords::NONE }) },
     // 129
-    Rule { expected: Some(B("a message, or a mapping with `message:`")), kind: RuleKind::AnyOf(B(&[3, 130])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[130, 11])) },
     // 130
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("code"), alias_of: None, rule: 131 }, Property { name: B("message"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, required: B(&[B("message")]), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a message, or a mapping with `message:`")), kind: RuleKind::AnyOf(B(&[3, 131])) },
     // 131
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("code"), alias_of: None, rule: 132 }, Property { name: B("message"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, required: B(&[B("message")]), ..Keywords::NONE }) },
     // 132
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(133), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), ..Keywords::NONE }) },
     // 133
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(134), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(134), ..Keywords::NONE }) },
     // 134
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 1 }, Property { name: B("calls"), alias_of: None, rule: 135 }, Property { name: B("usage"), alias_of: None, rule: 137 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(135), ..Keywords::NONE }) },
     // 135
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(136), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("say"), alias_of: None, rule: 1 }, Property { name: B("calls"), alias_of: None, rule: 136 }, Property { name: B("usage"), alias_of: None, rule: 138 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 136
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 35 }, Property { name: B("caller"), alias_of: None, rule: 35 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(137), ..Keywords::NONE }) },
     // 137
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[138, 11])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 35 }, Property { name: B("caller"), alias_of: None, rule: 35 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
     // 138
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input"), alias_of: None, rule: 87 }, Property { name: B("output"), alias_of: None, rule: 87 }]), additional: Additional::Forbidden, required: B(&[B("input"), B("output")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[139, 11])) },
     // 139
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(140), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input"), alias_of: None, rule: 88 }, Property { name: B("output"), alias_of: None, rule: 88 }]), additional: Additional::Forbidden, required: B(&[B("input"), B("output")]), ..Keywords::NONE }) },
     // 140
-    Rule { expected: Some(B("a string, `answer:` or `model:`")), kind: RuleKind::AnyOf(B(&[3, 123])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(141), min_items: 1, ..Keywords::NONE }) },
     // 141
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::Json(B("false"))])) },
+    Rule { expected: Some(B("a string, `answer:` or `model:`")), kind: RuleKind::AnyOf(B(&[3, 124])) },
     // 142
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[143, 11])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::Json(B("false"))])) },
     // 143
-    Rule { expected: Some(B("`accept`, `decline`, `cancel`, a mapping such as `content: {…}`, a list of these, or `false`")), kind: RuleKind::AnyOf(B(&[144, 145, 147, 141])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[144, 11])) },
     // 144
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("accept")), Literal::String(B("decline")), Literal::String(B("cancel"))])) },
+    Rule { expected: Some(B("`accept`, `decline`, `cancel`, a mapping such as `content: {…}`, a list of these, or `false`")), kind: RuleKind::AnyOf(B(&[145, 146, 148, 142])) },
     // 145
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("when"), alias_of: None, rule: 124 }, Property { name: B("action"), alias_of: None, rule: 146 }, Property { name: B("content"), alias_of: None, rule: 118 }, Property { name: B("error"), alias_of: None, rule: 128 }, Property { name: B("times"), alias_of: None, rule: 113 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("accept")), Literal::String(B("decline")), Literal::String(B("cancel"))])) },
     // 146
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("accept")), Literal::String(B("decline")), Literal::String(B("cancel")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("when"), alias_of: None, rule: 125 }, Property { name: B("action"), alias_of: None, rule: 147 }, Property { name: B("content"), alias_of: None, rule: 119 }, Property { name: B("error"), alias_of: None, rule: 129 }, Property { name: B("times"), alias_of: None, rule: 114 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 147
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(148), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("accept")), Literal::String(B("decline")), Literal::String(B("cancel")), Literal::Json(B("null"))])) },
     // 148
-    Rule { expected: Some(B("`accept`, `decline`, `cancel`, or a mapping such as `content: {…}`")), kind: RuleKind::AnyOf(B(&[144, 145])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(149), min_items: 1, ..Keywords::NONE }) },
     // 149
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[150, 11])) },
+    Rule { expected: Some(B("`accept`, `decline`, `cancel`, or a mapping such as `content: {…}`")), kind: RuleKind::AnyOf(B(&[145, 146])) },
     // 150
-    Rule { expected: Some(B("a list of URIs or paths, or `false`")), kind: RuleKind::AnyOf(B(&[151, 3, 141])) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[151, 11])) },
     // 151
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(152), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a list of URIs or paths, or `false`")), kind: RuleKind::AnyOf(B(&[152, 3, 142])) },
     // 152
-    Rule { expected: Some(B("a URI, a path, or a mapping with `uri:`")), kind: RuleKind::AnyOf(B(&[3, 153])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(153), ..Keywords::NONE }) },
     // 153
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("uri"), alias_of: None, rule: 3 }, Property { name: B("name"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, required: B(&[B("uri")]), ..Keywords::NONE }) },
+    Rule { expected: Some(B("a URI, a path, or a mapping with `uri:`")), kind: RuleKind::AnyOf(B(&[3, 154])) },
     // 154
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("debug")), Literal::String(B("info")), Literal::String(B("notice")), Literal::String(B("warning")), Literal::String(B("error")), Literal::String(B("critical")), Literal::String(B("alert")), Literal::String(B("emergency")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("uri"), alias_of: None, rule: 3 }, Property { name: B("name"), alias_of: None, rule: 1 }]), additional: Additional::Forbidden, required: B(&[B("uri")]), ..Keywords::NONE }) },
     // 155
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[156, 11])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("debug")), Literal::String(B("info")), Literal::String(B("notice")), Literal::String(B("warning")), Literal::String(B("error")), Literal::String(B("critical")), Literal::String(B("alert")), Literal::String(B("emergency")), Literal::Json(B("null"))])) },
     // 156
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name_free"), alias_of: None, rule: 41 }, Property { name: B("strict"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[157, 11])) },
     // 157
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("both")), Literal::String(B("model")), Literal::String(B("tools")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name_free"), alias_of: None, rule: 41 }, Property { name: B("strict"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 158
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 159 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("both")), Literal::String(B("model")), Literal::String(B("tools")), Literal::Json(B("null"))])) },
     // 159
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(160), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 160 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
     // 160
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("members"), alias_of: None, rule: 161 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("members")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(161), ..Keywords::NONE }) },
     // 161
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(3), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("members"), alias_of: None, rule: 162 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("members")]), ..Keywords::NONE }) },
     // 162
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expected_tool"), alias_of: None, rule: 9 }, Property { name: B("min_selection_rate"), alias_of: None, rule: 92 }, Property { name: B("max_total_tokens"), alias_of: None, rule: 163 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(3), min_items: 1, ..Keywords::NONE }) },
     // 163
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expected_tool"), alias_of: None, rule: 9 }, Property { name: B("min_selection_rate"), alias_of: None, rule: 93 }, Property { name: B("max_total_tokens"), alias_of: None, rule: 164 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Keywords::NONE }) },
     // 164
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("count"), alias_of: None, rule: 165 }, Property { name: B("counts"), alias_of: None, rule: 166 }, Property { name: B("source"), alias_of: None, rule: 168 }, Property { name: B("correct"), alias_of: None, rule: 64 }, Property { name: B("complexity"), alias_of: None, rule: 171 }, Property { name: B("seed"), alias_of: None, rule: 163 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("source")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), ..Keywords::NONE }) },
     // 165
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("count"), alias_of: None, rule: 166 }, Property { name: B("counts"), alias_of: None, rule: 167 }, Property { name: B("source"), alias_of: None, rule: 169 }, Property { name: B("correct"), alias_of: None, rule: 65 }, Property { name: B("complexity"), alias_of: None, rule: 172 }, Property { name: B("seed"), alias_of: None, rule: 164 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, required: B(&[B("source")]), ..Keywords::NONE }) },
     // 166
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(167), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
     // 167
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(168), min_items: 1, ..Keywords::NONE }) },
     // 168
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 169 }, Property { name: B("of"), alias_of: None, rule: 170 }]), additional: Additional::Forbidden, required: B(&[B("from")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(1), minimum: Some(0.0), maximum: Some(1000.0), ..Keywords::NONE }) },
     // 169
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("catalog")), Literal::String(B("near_duplicate"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 170 }, Property { name: B("of"), alias_of: None, rule: 171 }]), additional: Additional::Forbidden, required: B(&[B("from")]), ..Keywords::NONE }) },
     // 170
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(9), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("catalog")), Literal::String(B("near_duplicate"))])) },
     // 171
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("serial")), Literal::String(B("parallel")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(9), ..Keywords::NONE }) },
     // 172
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("serial")), Literal::String(B("parallel")), Literal::Json(B("null"))])) },
     // 173
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 174 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 174
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(160), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("classes"), alias_of: None, rule: 175 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, required: B(&[B("classes")]), ..Keywords::NONE }) },
     // 175
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mode"), alias_of: None, rule: 176 }, Property { name: B("calls"), alias_of: None, rule: 177 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 41 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(161), min_items: 1, ..Keywords::NONE }) },
     // 176
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("strict")), Literal::String(B("exact-sequence")), Literal::String(B("exact_sequence")), Literal::String(B("subsequence")), Literal::String(B("unordered")), Literal::String(B("superset")), Literal::String(B("subset")), Literal::String(B("exact_set")), Literal::String(B("exact-set"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mode"), alias_of: None, rule: 177 }, Property { name: B("calls"), alias_of: None, rule: 178 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 41 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
     // 177
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(178), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("strict")), Literal::String(B("exact-sequence")), Literal::String(B("exact_sequence")), Literal::String(B("subsequence")), Literal::String(B("unordered")), Literal::String(B("superset")), Literal::String(B("subset")), Literal::String(B("exact_set")), Literal::String(B("exact-set"))])) },
     // 178
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("args"), alias_of: None, rule: 179 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 65 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(179), ..Keywords::NONE }) },
     // 179
-    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::AnyOf(B(&[180, 181, 182])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("args"), alias_of: None, rule: 180 }, Property { name: B("ignore_keys"), alias_of: None, rule: 2 }, Property { name: B("defaults"), alias_of: None, rule: 66 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
     // 180
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("any"))])) },
+    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::AnyOf(B(&[181, 182, 183])) },
     // 181
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("ignore"))])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("any"))])) },
     // 182
-    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 35 }, Property { name: B("subset"), alias_of: None, rule: 35 }, Property { name: B("partial"), alias_of: Some(B("subset")), rule: 35 }, Property { name: B("schema"), alias_of: None, rule: 85 }, Property { name: B("match"), alias_of: None, rule: 183 }, Property { name: B("ignore_keys"), alias_of: None, rule: 64 }, Property { name: B("defaults"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("ignore"))])) },
     // 183
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(102), ..Keywords::NONE }) },
+    Rule { expected: Some(B("`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`")), kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("exact"), alias_of: None, rule: 35 }, Property { name: B("subset"), alias_of: None, rule: 35 }, Property { name: B("partial"), alias_of: Some(B("subset")), rule: 35 }, Property { name: B("schema"), alias_of: None, rule: 86 }, Property { name: B("match"), alias_of: None, rule: 184 }, Property { name: B("ignore_keys"), alias_of: None, rule: 65 }, Property { name: B("defaults"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, key_count: (1, 18446744073709551615), ..Keywords::NONE }) },
     // 184
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("dependencies"), alias_of: None, rule: 185 }, Property { name: B("order"), alias_of: None, rule: 187 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(103), ..Keywords::NONE }) },
     // 185
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(186), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("dependencies"), alias_of: None, rule: 186 }, Property { name: B("order"), alias_of: None, rule: 188 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 186
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("producer"), alias_of: None, rule: 9 }, Property { name: B("consumer"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("producer"), B("consumer")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(187), ..Keywords::NONE }) },
     // 187
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(188), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("producer"), alias_of: None, rule: 9 }, Property { name: B("consumer"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("producer"), B("consumer")]), ..Keywords::NONE }) },
     // 188
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("first"), alias_of: None, rule: 9 }, Property { name: B("second"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("first"), B("second")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(189), ..Keywords::NONE }) },
     // 189
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("calls"), alias_of: None, rule: 2 }, Property { name: B("penalize_extra_steps"), alias_of: None, rule: 41 }, Property { name: B("penalize_backtracks"), alias_of: None, rule: 41 }, Property { name: B("penalize_repeated_tools"), alias_of: None, rule: 41 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("first"), alias_of: None, rule: 9 }, Property { name: B("second"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("first"), B("second")]), ..Keywords::NONE }) },
     // 190
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("k"), alias_of: None, rule: 113 }, Property { name: B("tolerate_failed_runs"), alias_of: None, rule: 41 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("calls"), alias_of: None, rule: 2 }, Property { name: B("penalize_extra_steps"), alias_of: None, rule: 41 }, Property { name: B("penalize_backtracks"), alias_of: None, rule: 41 }, Property { name: B("penalize_repeated_tools"), alias_of: None, rule: 41 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, required: B(&[B("calls")]), ..Keywords::NONE }) },
     // 191
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max_detection_ms"), alias_of: None, rule: 87 }, Property { name: B("max_recovery_ms"), alias_of: None, rule: 163 }, Property { name: B("require_clean_timeout"), alias_of: None, rule: 41 }, Property { name: B("accept"), alias_of: None, rule: 192 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, required: B(&[B("max_detection_ms")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("k"), alias_of: None, rule: 114 }, Property { name: B("tolerate_failed_runs"), alias_of: None, rule: 41 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 192
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("call")), Literal::String(B("answer"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("max_detection_ms"), alias_of: None, rule: 88 }, Property { name: B("max_recovery_ms"), alias_of: None, rule: 164 }, Property { name: B("require_clean_timeout"), alias_of: None, rule: 41 }, Property { name: B("accept"), alias_of: None, rule: 193 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, required: B(&[B("max_detection_ms")]), ..Keywords::NONE }) },
     // 193
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("attacks"), alias_of: None, rule: 2 }, Property { name: B("task"), alias_of: None, rule: 115 }, Property { name: B("mode"), alias_of: None, rule: 194 }, Property { name: B("baseline"), alias_of: None, rule: 41 }, Property { name: B("min_delivered"), alias_of: None, rule: 87 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("call")), Literal::String(B("answer"))])) },
     // 194
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("each")), Literal::String(B("together"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("attacks"), alias_of: None, rule: 2 }, Property { name: B("task"), alias_of: None, rule: 116 }, Property { name: B("mode"), alias_of: None, rule: 195 }, Property { name: B("baseline"), alias_of: None, rule: 41 }, Property { name: B("min_delivered"), alias_of: None, rule: 88 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 195
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mutating_tools"), alias_of: None, rule: 2 }, Property { name: B("readonly_tools"), alias_of: None, rule: 2 }, Property { name: B("max_divergence_score"), alias_of: None, rule: 196 }, Property { name: B("llm_assisted"), alias_of: None, rule: 197 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("each")), Literal::String(B("together"))])) },
     // 196
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(6), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("mutating_tools"), alias_of: None, rule: 2 }, Property { name: B("readonly_tools"), alias_of: None, rule: 2 }, Property { name: B("max_divergence_score"), alias_of: None, rule: 197 }, Property { name: B("llm_assisted"), alias_of: None, rule: 198 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 197
-    Rule { expected: None, kind: RuleKind::AnyOf(B(&[41, 198])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(6), minimum: Some(0.0), maximum: Some(1.0), ..Keywords::NONE }) },
     // 198
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 3 }, Property { name: B("script"), alias_of: None, rule: 199 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::AnyOf(B(&[41, 199])) },
     // 199
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(94), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("model"), alias_of: None, rule: 3 }, Property { name: B("script"), alias_of: None, rule: 200 }]), additional: Additional::Forbidden, required: B(&[B("model")]), ..Keywords::NONE }) },
     // 200
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("allowed"), alias_of: None, rule: 29 }, Property { name: B("restricted"), alias_of: None, rule: 2 }, Property { name: B("delegation"), alias_of: None, rule: 201 }, Property { name: B("expect"), alias_of: None, rule: 115 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(36), items: Some(95), ..Keywords::NONE }) },
     // 201
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(202), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("allowed"), alias_of: None, rule: 29 }, Property { name: B("restricted"), alias_of: None, rule: 2 }, Property { name: B("delegation"), alias_of: None, rule: 202 }, Property { name: B("expect"), alias_of: None, rule: 116 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 202
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 9 }, Property { name: B("to"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("from"), B("to")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(203), ..Keywords::NONE }) },
     // 203
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(204), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("from"), alias_of: None, rule: 9 }, Property { name: B("to"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, required: B(&[B("from"), B("to")]), ..Keywords::NONE }) },
     // 204
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[35, 35, 35]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("type"), alias_of: None, rule: 205 }, Property { name: B("agent"), alias_of: None, rule: 26 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 76 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 104 }, Property { name: B("budget"), alias_of: None, rule: 110 }, Property { name: B("max_turns"), alias_of: None, rule: 114 }, Property { name: B("max_tokens"), alias_of: None, rule: 113 }, Property { name: B("expect"), alias_of: None, rule: 115 }, Property { name: B("setup"), alias_of: None, rule: 116 }, Property { name: B("after"), alias_of: None, rule: 116 }, Property { name: B("teardown"), alias_of: None, rule: 116 }, Property { name: B("client"), alias_of: None, rule: 119 }, Property { name: B("script"), alias_of: None, rule: 132 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 155 }, Property { name: B("replay"), alias_of: None, rule: 157 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 158 }, Property { name: B("tool_selection"), alias_of: None, rule: 162 }, Property { name: B("distractors"), alias_of: None, rule: 164 }, Property { name: B("orchestration"), alias_of: None, rule: 172 }, Property { name: B("token_efficiency"), alias_of: None, rule: 173 }, Property { name: B("trajectory"), alias_of: None, rule: 175 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 184 }, Property { name: B("golden_path"), alias_of: None, rule: 189 }, Property { name: B("stability"), alias_of: None, rule: 172 }, Property { name: B("reliability"), alias_of: None, rule: 190 }, Property { name: B("recovery"), alias_of: None, rule: 191 }, Property { name: B("injection"), alias_of: None, rule: 193 }, Property { name: B("narrative"), alias_of: None, rule: 195 }, Property { name: B("tool_edges"), alias_of: None, rule: 200 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(205), ..Keywords::NONE }) },
     // 205
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("agent")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { all_of: B(&[35, 35, 35]), types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("type"), alias_of: None, rule: 206 }, Property { name: B("agent"), alias_of: None, rule: 26 }, Property { name: B("models"), alias_of: None, rule: 7 }, Property { name: B("servers"), alias_of: None, rule: 7 }, Property { name: B("prompt"), alias_of: None, rule: 1 }, Property { name: B("turns"), alias_of: None, rule: 77 }, Property { name: B("system"), alias_of: None, rule: 1 }, Property { name: B("runs"), alias_of: None, rule: 105 }, Property { name: B("budget"), alias_of: None, rule: 111 }, Property { name: B("max_turns"), alias_of: None, rule: 115 }, Property { name: B("max_tokens"), alias_of: None, rule: 114 }, Property { name: B("expect"), alias_of: None, rule: 116 }, Property { name: B("setup"), alias_of: None, rule: 117 }, Property { name: B("after"), alias_of: None, rule: 117 }, Property { name: B("teardown"), alias_of: None, rule: 117 }, Property { name: B("client"), alias_of: None, rule: 120 }, Property { name: B("script"), alias_of: None, rule: 133 }, Property { name: B("inject"), alias_of: None, rule: 7 }, Property { name: B("discovery"), alias_of: None, rule: 156 }, Property { name: B("replay"), alias_of: None, rule: 158 }, Property { name: B("tags"), alias_of: None, rule: 2 }, Property { name: B("model"), alias_of: Some(B("models")), rule: 7 }, Property { name: B("server"), alias_of: Some(B("servers")), rule: 7 }, Property { name: B("user_prompt"), alias_of: Some(B("prompt")), rule: 1 }, Property { name: B("equal_function_sets"), alias_of: None, rule: 159 }, Property { name: B("tool_selection"), alias_of: None, rule: 163 }, Property { name: B("distractors"), alias_of: None, rule: 165 }, Property { name: B("orchestration"), alias_of: None, rule: 173 }, Property { name: B("token_efficiency"), alias_of: None, rule: 174 }, Property { name: B("trajectory"), alias_of: None, rule: 176 }, Property { name: B("trajectory_axes"), alias_of: None, rule: 185 }, Property { name: B("golden_path"), alias_of: None, rule: 190 }, Property { name: B("stability"), alias_of: None, rule: 173 }, Property { name: B("reliability"), alias_of: None, rule: 191 }, Property { name: B("recovery"), alias_of: None, rule: 192 }, Property { name: B("injection"), alias_of: None, rule: 194 }, Property { name: B("narrative"), alias_of: None, rule: 196 }, Property { name: B("tool_edges"), alias_of: None, rule: 201 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
     // 206
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(207), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("agent")), Literal::Json(B("null"))])) },
     // 207
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("list"), alias_of: None, rule: 41 }, Property { name: B("args"), alias_of: None, rule: 118 }, Property { name: B("expect"), alias_of: None, rule: 208 }, Property { name: B("snapshot"), alias_of: None, rule: 210 }, Property { name: B("setup"), alias_of: None, rule: 212 }, Property { name: B("task"), alias_of: None, rule: 214 }, Property { name: B("cancel_after_ms"), alias_of: None, rule: 163 }, Property { name: B("cancel_on"), alias_of: None, rule: 216 }, Property { name: B("trigger"), alias_of: None, rule: 212 }, Property { name: B("teardown"), alias_of: None, rule: 212 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("client"), alias_of: None, rule: 119 }, Property { name: B("wait"), alias_of: None, rule: 14 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 217 }, Property { name: B("serial"), alias_of: None, rule: 65 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(208), ..Keywords::NONE }) },
     // 208
-    Rule { expected: Some(B("a list of assertions, or a mapping with `assertions:`")), kind: RuleKind::AnyOf(B(&[115, 209])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("list"), alias_of: None, rule: 41 }, Property { name: B("args"), alias_of: None, rule: 119 }, Property { name: B("expect"), alias_of: None, rule: 209 }, Property { name: B("snapshot"), alias_of: None, rule: 211 }, Property { name: B("setup"), alias_of: None, rule: 213 }, Property { name: B("task"), alias_of: None, rule: 215 }, Property { name: B("cancel_after_ms"), alias_of: None, rule: 164 }, Property { name: B("cancel_on"), alias_of: None, rule: 217 }, Property { name: B("trigger"), alias_of: None, rule: 213 }, Property { name: B("teardown"), alias_of: None, rule: 213 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("client"), alias_of: None, rule: 120 }, Property { name: B("wait"), alias_of: None, rule: 14 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 218 }, Property { name: B("serial"), alias_of: None, rule: 66 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
     // 209
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("assertions"), alias_of: None, rule: 115 }, Property { name: B("max_duration_ms"), alias_of: None, rule: 163 }, Property { name: B("max_response_tokens"), alias_of: None, rule: 163 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("a list of assertions, or a mapping with `assertions:`")), kind: RuleKind::AnyOf(B(&[116, 210])) },
     // 210
-    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ignore: [result.structuredContent.time]`")), kind: RuleKind::AnyOf(B(&[41, 211])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("assertions"), alias_of: None, rule: 116 }, Property { name: B("max_duration_ms"), alias_of: None, rule: 164 }, Property { name: B("max_response_tokens"), alias_of: None, rule: 164 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 211
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("ignore"), alias_of: None, rule: 2 }, Property { name: B("name"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ignore: [result.structuredContent.time]`")), kind: RuleKind::AnyOf(B(&[41, 212])) },
     // 212
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(213), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("target"), alias_of: None, rule: 9 }, Property { name: B("ignore"), alias_of: None, rule: 2 }, Property { name: B("name"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 213
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 118 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(214), ..Keywords::NONE }) },
     // 214
-    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ttl_ms: 60000`")), kind: RuleKind::AnyOf(B(&[41, 215])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 1 }, Property { name: B("tool"), alias_of: None, rule: 3 }, Property { name: B("args"), alias_of: None, rule: 119 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("timeout"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, required: B(&[B("tool")]), ..Keywords::NONE }) },
     // 215
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("ttl_ms"), alias_of: None, rule: 163 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: Some(B("`true`, `false`, or a mapping such as `ttl_ms: 60000`")), kind: RuleKind::AnyOf(B(&[41, 216])) },
     // 216
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("progress")), Literal::String(B("log")), Literal::String(B("request")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("ttl_ms"), alias_of: None, rule: 164 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 217
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("shared")), Literal::String(B("run")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("progress")), Literal::String(B("log")), Literal::String(B("request")), Literal::Json(B("null"))])) },
     // 218
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(219), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("shared")), Literal::String(B("run")), Literal::Json(B("null"))])) },
     // 219
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("uri"), alias_of: None, rule: 9 }, Property { name: B("template"), alias_of: None, rule: 9 }, Property { name: B("complete"), alias_of: None, rule: 118 }, Property { name: B("list"), alias_of: None, rule: 220 }, Property { name: B("args"), alias_of: None, rule: 118 }, Property { name: B("expect"), alias_of: None, rule: 208 }, Property { name: B("snapshot"), alias_of: None, rule: 210 }, Property { name: B("setup"), alias_of: None, rule: 212 }, Property { name: B("subscribe"), alias_of: None, rule: 41 }, Property { name: B("trigger"), alias_of: None, rule: 212 }, Property { name: B("teardown"), alias_of: None, rule: 212 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("client"), alias_of: None, rule: 119 }, Property { name: B("wait"), alias_of: None, rule: 14 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 217 }, Property { name: B("serial"), alias_of: None, rule: 65 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(220), ..Keywords::NONE }) },
     // 220
-    Rule { expected: Some(B("`true`, `false`, `resources` or `templates`")), kind: RuleKind::Values(B(&[Literal::Json(B("true")), Literal::Json(B("false")), Literal::String(B("resources")), Literal::String(B("templates"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("uri"), alias_of: None, rule: 9 }, Property { name: B("template"), alias_of: None, rule: 9 }, Property { name: B("complete"), alias_of: None, rule: 119 }, Property { name: B("list"), alias_of: None, rule: 221 }, Property { name: B("args"), alias_of: None, rule: 119 }, Property { name: B("expect"), alias_of: None, rule: 209 }, Property { name: B("snapshot"), alias_of: None, rule: 211 }, Property { name: B("setup"), alias_of: None, rule: 213 }, Property { name: B("subscribe"), alias_of: None, rule: 41 }, Property { name: B("trigger"), alias_of: None, rule: 213 }, Property { name: B("teardown"), alias_of: None, rule: 213 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("client"), alias_of: None, rule: 120 }, Property { name: B("wait"), alias_of: None, rule: 14 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 218 }, Property { name: B("serial"), alias_of: None, rule: 66 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
     // 221
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(222), ..Keywords::NONE }) },
+    Rule { expected: Some(B("`true`, `false`, `resources` or `templates`")), kind: RuleKind::Values(B(&[Literal::Json(B("true")), Literal::Json(B("false")), Literal::String(B("resources")), Literal::String(B("templates"))])) },
     // 222
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("prompt"), alias_of: None, rule: 9 }, Property { name: B("complete"), alias_of: None, rule: 118 }, Property { name: B("list"), alias_of: None, rule: 41 }, Property { name: B("args"), alias_of: None, rule: 118 }, Property { name: B("expect"), alias_of: None, rule: 208 }, Property { name: B("snapshot"), alias_of: None, rule: 210 }, Property { name: B("setup"), alias_of: None, rule: 212 }, Property { name: B("trigger"), alias_of: None, rule: 212 }, Property { name: B("teardown"), alias_of: None, rule: 212 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("client"), alias_of: None, rule: 119 }, Property { name: B("wait"), alias_of: None, rule: 14 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 217 }, Property { name: B("serial"), alias_of: None, rule: 65 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(223), ..Keywords::NONE }) },
     // 223
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(224), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("prompt"), alias_of: None, rule: 9 }, Property { name: B("complete"), alias_of: None, rule: 119 }, Property { name: B("list"), alias_of: None, rule: 41 }, Property { name: B("args"), alias_of: None, rule: 119 }, Property { name: B("expect"), alias_of: None, rule: 209 }, Property { name: B("snapshot"), alias_of: None, rule: 211 }, Property { name: B("setup"), alias_of: None, rule: 213 }, Property { name: B("trigger"), alias_of: None, rule: 213 }, Property { name: B("teardown"), alias_of: None, rule: 213 }, Property { name: B("save"), alias_of: None, rule: 34 }, Property { name: B("client"), alias_of: None, rule: 120 }, Property { name: B("wait"), alias_of: None, rule: 14 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("isolation"), alias_of: None, rule: 218 }, Property { name: B("serial"), alias_of: None, rule: 66 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
     // 224
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("target"), alias_of: None, rule: 225 }, Property { name: B("kind"), alias_of: None, rule: 227 }, Property { name: B("delay_ms"), alias_of: None, rule: 163 }, Property { name: B("failures"), alias_of: None, rule: 113 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("target"), B("kind")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(225), ..Keywords::NONE }) },
     // 225
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 226 }, Property { name: B("server"), alias_of: None, rule: 226 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("target"), alias_of: None, rule: 226 }, Property { name: B("kind"), alias_of: None, rule: 228 }, Property { name: B("delay_ms"), alias_of: None, rule: 164 }, Property { name: B("failures"), alias_of: None, rule: 114 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("target"), B("kind")]), ..Keywords::NONE }) },
     // 226
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), min_length: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 227 }, Property { name: B("server"), alias_of: None, rule: 227 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 227
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("hang")), Literal::String(B("wedged")), Literal::String(B("slow")), Literal::String(B("recover_after"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(20), min_length: 1, ..Keywords::NONE }) },
     // 228
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(229), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("hang")), Literal::String(B("wedged")), Literal::String(B("slow")), Literal::String(B("recover_after"))])) },
     // 229
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("place"), alias_of: None, rule: 230 }, Property { name: B("target"), alias_of: None, rule: 231 }, Property { name: B("at"), alias_of: None, rule: 9 }, Property { name: B("payload"), alias_of: None, rule: 8 }, Property { name: B("text"), alias_of: None, rule: 8 }, Property { name: B("carrier"), alias_of: None, rule: 232 }, Property { name: B("after"), alias_of: None, rule: 87 }, Property { name: B("canary"), alias_of: None, rule: 233 }, Property { name: B("seed"), alias_of: None, rule: 87 }, Property { name: B("user"), alias_of: None, rule: 9 }, Property { name: B("plant"), alias_of: None, rule: 231 }, Property { name: B("goal"), alias_of: None, rule: 234 }, Property { name: B("contain"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(230), ..Keywords::NONE }) },
     // 230
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("result")), Literal::String(B("error")), Literal::String(B("description")), Literal::String(B("parameter")), Literal::String(B("tool")), Literal::String(B("resource")), Literal::String(B("prompt")), Literal::String(B("instructions"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("place"), alias_of: None, rule: 231 }, Property { name: B("target"), alias_of: None, rule: 232 }, Property { name: B("at"), alias_of: None, rule: 9 }, Property { name: B("payload"), alias_of: None, rule: 8 }, Property { name: B("text"), alias_of: None, rule: 8 }, Property { name: B("carrier"), alias_of: None, rule: 233 }, Property { name: B("after"), alias_of: None, rule: 88 }, Property { name: B("canary"), alias_of: None, rule: 234 }, Property { name: B("seed"), alias_of: None, rule: 88 }, Property { name: B("user"), alias_of: None, rule: 9 }, Property { name: B("plant"), alias_of: None, rule: 232 }, Property { name: B("goal"), alias_of: None, rule: 235 }, Property { name: B("contain"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, required: B(&[B("name")]), ..Keywords::NONE }) },
     // 231
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 9 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("resource"), alias_of: None, rule: 9 }, Property { name: B("prompt"), alias_of: None, rule: 9 }, Property { name: B("parameter"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("result")), Literal::String(B("error")), Literal::String(B("description")), Literal::String(B("parameter")), Literal::String(B("tool")), Literal::String(B("resource")), Literal::String(B("prompt")), Literal::String(B("instructions"))])) },
     // 232
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("plain")), Literal::String(B("comment")), Literal::String(B("tags")), Literal::String(B("gap")), Literal::String(B("base64")), Literal::String(B("markdown"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("server"), alias_of: None, rule: 9 }, Property { name: B("tool"), alias_of: None, rule: 9 }, Property { name: B("resource"), alias_of: None, rule: 9 }, Property { name: B("prompt"), alias_of: None, rule: 9 }, Property { name: B("parameter"), alias_of: None, rule: 9 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 233
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(16), min_length: 4, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("plain")), Literal::String(B("comment")), Literal::String(B("tags")), Literal::String(B("gap")), Literal::String(B("base64")), Literal::String(B("markdown"))])) },
     // 234
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("call"), alias_of: None, rule: 235 }, Property { name: B("calls"), alias_of: None, rule: 236 }, Property { name: B("leak"), alias_of: None, rule: 233 }, Property { name: B("in"), alias_of: None, rule: 237 }, Property { name: B("say"), alias_of: None, rule: 4 }, Property { name: B("stall"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(16), min_length: 4, ..Keywords::NONE }) },
     // 235
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 8 }, Property { name: B("args"), alias_of: None, rule: 4 }, Property { name: B("match"), alias_of: None, rule: 4 }, Property { name: B("count"), alias_of: None, rule: 99 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("call"), alias_of: None, rule: 236 }, Property { name: B("calls"), alias_of: None, rule: 237 }, Property { name: B("leak"), alias_of: None, rule: 234 }, Property { name: B("in"), alias_of: None, rule: 238 }, Property { name: B("say"), alias_of: None, rule: 4 }, Property { name: B("stall"), alias_of: None, rule: 41 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 236
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(235), min_items: 1, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("tool"), alias_of: None, rule: 8 }, Property { name: B("args"), alias_of: None, rule: 4 }, Property { name: B("match"), alias_of: None, rule: 4 }, Property { name: B("count"), alias_of: None, rule: 100 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 237
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("answer"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(236), min_items: 1, ..Keywords::NONE }) },
     // 238
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(239), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("answer"))])) },
     // 239
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("expect"), alias_of: None, rule: 115 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(240), ..Keywords::NONE }) },
     // 240
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("per_test_usd"), alias_of: None, rule: 112 }, Property { name: B("per_suite_usd"), alias_of: None, rule: 112 }, Property { name: B("max_tokens"), alias_of: None, rule: 113 }, Property { name: B("max_duration"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 9 }, Property { name: B("description"), alias_of: None, rule: 1 }, Property { name: B("server"), alias_of: None, rule: 3 }, Property { name: B("expect"), alias_of: None, rule: 116 }, Property { name: B("tags"), alias_of: None, rule: 2 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("server")]), ..Keywords::NONE }) },
     // 241
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(242), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("per_test_usd"), alias_of: None, rule: 113 }, Property { name: B("per_suite_usd"), alias_of: None, rule: 113 }, Property { name: B("max_tokens"), alias_of: None, rule: 114 }, Property { name: B("max_duration"), alias_of: None, rule: 14 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 242
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("base_url"), alias_of: None, rule: 9 }, Property { name: B("api_key_env"), alias_of: None, rule: 9 }, Property { name: B("api"), alias_of: None, rule: 243 }, Property { name: B("headers"), alias_of: None, rule: 12 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("stream"), alias_of: None, rule: 65 }, Property { name: B("body"), alias_of: None, rule: 4 }, Property { name: B("max_concurrency"), alias_of: None, rule: 244 }, Property { name: B("retries"), alias_of: None, rule: 245 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(243), ..Keywords::NONE }) },
     // 243
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("anthropic")), Literal::String(B("openai_chat")), Literal::String(B("openai_responses")), Literal::String(B("gemini")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("base_url"), alias_of: None, rule: 9 }, Property { name: B("api_key_env"), alias_of: None, rule: 9 }, Property { name: B("api"), alias_of: None, rule: 244 }, Property { name: B("headers"), alias_of: None, rule: 12 }, Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("stream"), alias_of: None, rule: 66 }, Property { name: B("body"), alias_of: None, rule: 4 }, Property { name: B("max_concurrency"), alias_of: None, rule: 245 }, Property { name: B("retries"), alias_of: None, rule: 246 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 244
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(1024.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("anthropic")), Literal::String(B("openai_chat")), Literal::String(B("openai_responses")), Literal::String(B("gemini")), Literal::Json(B("null"))])) },
     // 245
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(100.0), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(1.0), maximum: Some(1024.0), ..Keywords::NONE }) },
     // 246
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(247), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(5), minimum: Some(0.0), maximum: Some(100.0), ..Keywords::NONE }) },
     // 247
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input_per_mtok"), alias_of: None, rule: 112 }, Property { name: B("output_per_mtok"), alias_of: None, rule: 112 }, Property { name: B("cached_input_per_mtok"), alias_of: None, rule: 112 }]), additional: Additional::Forbidden, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), additional: Additional::Rule(248), ..Keywords::NONE }) },
     // 248
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("jobs"), alias_of: None, rule: 244 }, Property { name: B("no_evidence"), alias_of: None, rule: 249 }, Property { name: B("cassettes"), alias_of: None, rule: 9 }, Property { name: B("replay"), alias_of: None, rule: 157 }, Property { name: B("normalise"), alias_of: None, rule: 250 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("input_per_mtok"), alias_of: None, rule: 113 }, Property { name: B("output_per_mtok"), alias_of: None, rule: 113 }, Property { name: B("cached_input_per_mtok"), alias_of: None, rule: 113 }]), additional: Additional::Forbidden, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Keywords::NONE }) },
     // 249
-    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("pass")), Literal::String(B("fail")), Literal::Json(B("null"))])) },
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("timeout"), alias_of: None, rule: 14 }, Property { name: B("jobs"), alias_of: None, rule: 245 }, Property { name: B("no_evidence"), alias_of: None, rule: 250 }, Property { name: B("cassettes"), alias_of: None, rule: 9 }, Property { name: B("replay"), alias_of: None, rule: 158 }, Property { name: B("normalise"), alias_of: None, rule: 251 }]), additional: Additional::Forbidden, ..Keywords::NONE }) },
     // 250
-    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(251), ..Keywords::NONE }) },
+    Rule { expected: None, kind: RuleKind::Values(B(&[Literal::String(B("pass")), Literal::String(B("fail")), Literal::Json(B("null"))])) },
     // 251
+    Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(32), items: Some(252), ..Keywords::NONE }) },
+    // 252
     Rule { expected: None, kind: RuleKind::Keywords(Keywords { types: TypeSet(64), properties: B(&[Property { name: B("name"), alias_of: None, rule: 3 }, Property { name: B("pattern"), alias_of: None, rule: 3 }]), additional: Additional::Forbidden, required: B(&[B("name"), B("pattern")]), ..Keywords::NONE }) },
 ]));
