@@ -4,6 +4,8 @@
 //! torn last line, which readers ignore. Any other line that cannot be read is an error, because
 //! leaving it out could turn a failure into a pass. Events of later versions are skipped.
 
+mod write;
+
 use std::io::{self, BufRead};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,7 +16,8 @@ use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::event::{Event, RunFinished};
+use self::write::{RECORD_KEY, write_event};
+use crate::event::Event;
 use crate::record::{RawRecord, parse_deep};
 use crate::{RunRecord, VERSION};
 
@@ -107,38 +110,6 @@ pub fn encode_into(event: &Event, redactor: &Redactor, line: &mut String) -> boo
     is_whole && written
 }
 
-/// Appends an event as compact JSON: the bytes of [`serde_json::to_string`]. The trace of a record,
-/// which is most of a log, is copied without being parsed.
-fn write_event(event: &Event, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    let Event::RunFinished(finished) = event else {
-        return serde_json::to_writer(out, event);
-    };
-    let Some(record) = &finished.record else {
-        return serde_json::to_writer(out, event);
-    };
-    let head = RunFinished::<()> {
-        case: finished.case,
-        run: finished.run,
-        calls: finished.calls,
-        errors: finished.errors,
-        tokens: finished.tokens,
-        duration_ms: finished.duration_ms,
-        facts: finished.facts,
-        spend: finished.spend,
-        record: None,
-    };
-    serde_json::to_writer(&mut *out, &Event::RunFinished(head))?;
-    // The record is the last key of the inner object.
-    out.truncate(out.len().saturating_sub("}}".len()));
-    out.push(b',');
-    out.extend_from_slice(RECORD_KEY.as_bytes());
-    record.write_json(out)?;
-    out.extend_from_slice(b"}}");
-    Ok(())
-}
-
-/// The key of a record in the line of a `run_finished` event.
-const RECORD_KEY: &str = "\"record\":";
 static RECORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD_KEY));
 
 /// The place of the record in the line of a `run_finished` event that has one.

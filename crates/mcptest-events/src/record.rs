@@ -28,28 +28,6 @@ pub struct RunRecord {
     pub error: Option<RunError>,
 }
 
-impl RunRecord {
-    /// Appends the record as compact JSON: the bytes of [`serde_json::to_string`].
-    pub(crate) fn write_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        out.extend_from_slice(b"{\"index\":");
-        serde_json::to_writer(&mut *out, &self.index)?;
-        out.extend_from_slice(b",\"name\":");
-        serde_json::to_writer(&mut *out, &self.name)?;
-        out.extend_from_slice(b",\"verdict\":");
-        serde_json::to_writer(&mut *out, &self.verdict)?;
-        out.extend_from_slice(b",\"trace\":");
-        self.trace.write_json(out);
-        out.extend_from_slice(b",\"assertions\":");
-        serde_json::to_writer(&mut *out, &self.assertions)?;
-        if let Some(error) = &self.error {
-            out.extend_from_slice(b",\"error\":");
-            serde_json::to_writer(&mut *out, error)?;
-        }
-        out.push(b'}');
-        Ok(())
-    }
-}
-
 /// A [`RunRecord`] that is still a part of its line: JSON that nobody has parsed yet.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -60,6 +60,16 @@ pub fn clip(text: &str, max_chars: usize) -> String {
     }
 }
 
+/// [`clip`] into a buffer that is used again.
+pub fn clip_into(text: &str, max_chars: usize, out: &mut String) {
+    out.clear();
+    if text.len() <= max_chars {
+        out.push_str(text);
+    } else {
+        out.push_str(&clip(text, max_chars));
+    }
+}
+
 /// Truncates and sanitizes: the form in which server text enters a message.
 #[must_use]
 pub fn quote(text: &str, max_chars: usize) -> String {
@@ -104,6 +114,15 @@ mod tests {
     fn text_is_truncated_between_characters() {
         assert_eq!(clip("äöü", 3), "äöü");
         assert_eq!(clip("äöü", 2), "äö… (6 bytes in total)");
+    }
+
+    #[test]
+    fn a_buffer_is_used_again() {
+        let mut buffer = "longer than what follows".to_owned();
+        for text in ["äöü", "", "abc", "abcdef"] {
+            clip_into(text, 3, &mut buffer);
+            assert_eq!(buffer, clip(text, 3));
+        }
     }
 
     #[test]

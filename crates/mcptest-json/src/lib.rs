@@ -1,6 +1,7 @@
 //! JSON helpers: comparison by value, one canonical form, JSON pointers.
 //!
-//! [`text`] makes untrusted text safe to show, [`layout`] and [`transcode`] lay out JSON text.
+//! [`text`] makes untrusted text safe to show, [`layout`] and [`transcode`] lay out JSON text,
+//! [`write`] writes values.
 
 pub mod layout;
 pub mod scan;
@@ -8,6 +9,7 @@ pub mod schema;
 pub mod text;
 pub mod transcode;
 pub mod visible;
+pub mod write;
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;

@@ -19,6 +19,9 @@ pub fn lines(text: &str) -> String {
 }
 
 fn escape(text: &str, keep_lines: bool) -> String {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -12,6 +12,7 @@ use crate::target::{Gap, Selected, Target};
 use crate::trace::Node;
 use mcptest_json::pointer_join;
 use mcptest_json::text::shorten;
+use mcptest_json::write;
 
 /// An entry of an `expect:` list as written. Both spellings are one thing:
 ///
@@ -277,6 +278,13 @@ pub struct Assertion {
     pub diff: Vec<Difference>,
 }
 
+/// Appends a key, with what is before it, and a flag.
+fn flag(key: &str, value: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(key.as_bytes());
+    let word: &[u8] = if value { b"true" } else { b"false" };
+    out.extend_from_slice(word);
+}
+
 impl Assertion {
     /// The outcome of an assertion on evidence. It holds unless there is a reason why not.
     #[must_use]
@@ -299,6 +307,47 @@ impl Assertion {
         }
     }
 
+    /// Appends the assertion as compact JSON: the bytes of [`serde_json::to_string`].
+    ///
+    /// # Errors
+    /// None in memory.
+    pub fn write_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        let Self {
+            target,
+            matcher,
+            actual,
+            passed,
+            default,
+            judged,
+            skipped,
+            reason,
+            diff,
+        } = self;
+        out.extend_from_slice(b"{\"target\":");
+        write::string(target, out);
+        out.extend_from_slice(b",\"matcher\":");
+        write::value(matcher, out);
+        out.extend_from_slice(b",\"actual\":");
+        write::value(actual, out);
+        flag(",\"passed\":", *passed, out);
+        flag(",\"default\":", *default, out);
+        if *judged {
+            flag(",\"judged\":", true, out);
+        }
+        for (key, text) in [(",\"skipped\":", skipped), (",\"reason\":", reason)] {
+            if let Some(text) = text {
+                out.extend_from_slice(key.as_bytes());
+                write::string(text, out);
+            }
+        }
+        if !diff.is_empty() {
+            out.extend_from_slice(b",\"diff\":");
+            serde_json::to_writer(&mut *out, diff)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
     /// Returns true if it was applied and did not hold.
     #[must_use]
     pub fn failed(&self) -> bool {
@@ -314,6 +363,28 @@ mod tests {
 
     fn compile(written: Value) -> Result<Expectation, Vec<Problem>> {
         Expectation::compile(&WrittenExpectation(written), "/expect/0")
+    }
+
+    #[test]
+    fn assertions_are_written_as_serde_writes_them() {
+        let root = json!({"a": {"b": [1, "x\n"]}, "long": "y".repeat(60)});
+        for written in [
+            json!({"a.b[1]": "x\n"}),
+            json!({"a": {"exact": {"b": [2, "x"]}}}),
+            json!({"long": {"contains": "\"z\""}}),
+            json!({"gone": 1}),
+        ] {
+            let mut assertion = compile(written).unwrap().apply(&root, None);
+            for round in 0..4 {
+                let mut out = Vec::new();
+                assertion.write_json(&mut out).unwrap();
+                let expected = serde_json::to_string(&assertion).unwrap();
+                assert_eq!(String::from_utf8(out).unwrap(), expected);
+                assertion.judged = round % 2 == 0;
+                assertion.default = round > 1;
+                assertion.skipped = (round == 2).then(|| "off\t".to_owned());
+            }
+        }
     }
 
     #[test]

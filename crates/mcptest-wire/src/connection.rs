@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -220,10 +221,22 @@ impl Connection {
         };
         let line = jsonrpc::encode_call(Some(pending.id), call.method, &call.params);
         self.log.sent(call.method, Some(pending.id), &line);
-        let sending = outgoing.send(Outgoing {
+        let message = Outgoing {
             id: Some(pending.id),
             line,
-        });
+        };
+        // The queue nearly always has room: then there is nothing to wait for but the reply.
+        let unsent = match outgoing.try_send(message) {
+            Err(TrySendError::Full(message)) => Some(message),
+            Ok(()) | Err(TrySendError::Closed(_)) => None,
+        };
+        let mut queued = unsent.is_none();
+        let sending = async {
+            match unsent {
+                Some(message) => outgoing.send(message).await.is_ok(),
+                None => true,
+            }
+        };
         tokio::pin!(sending);
         let cancelled = async {
             match call.cancel {
@@ -232,7 +245,6 @@ impl Connection {
             }
         };
         tokio::pin!(cancelled);
-        let mut queued = false;
         let mut damage: Option<String> = None;
         let mut waited = Duration::ZERO;
         loop {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::violation::ViolationKind;
@@ -179,6 +179,10 @@ pub(crate) fn parse_line(line: Vec<u8>) -> ParsedLine {
             .push(LineViolation::new(ViolationKind::BlankLine, ""));
         return out;
     }
+    if let Some(reply) = plain_reply(text) {
+        out.messages.push(reply);
+        return out;
+    }
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(items)) if items.iter().any(is_message_like) => {
             let detail = format!("{} messages", items.len());
@@ -201,6 +205,28 @@ pub(crate) fn parse_line(line: Vec<u8>) -> ParsedLine {
         }
     }
     out
+}
+
+/// A result with nothing else in its message, as nearly every line is. Its envelope becomes no map.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainReply<'a> {
+    jsonrpc: &'a str,
+    id: u64,
+    result: Value,
+}
+
+/// Parses a [`PlainReply`]; `None` for any other line, which the thorough parser then reads.
+fn plain_reply(text: &str) -> Option<Message> {
+    // A list of the three values would be decoded, too.
+    if !text.starts_with('{') {
+        return None;
+    }
+    let reply: PlainReply<'_> = serde_json::from_str(text).ok()?;
+    (reply.jsonrpc == "2.0").then_some(Message::Reply {
+        id: Id::Number(reply.id),
+        payload: Payload::Valid(CallOutcome::Result(reply.result)),
+    })
 }
 
 /// Returns true if invalid JSON was meant as a message rather than as a log line.

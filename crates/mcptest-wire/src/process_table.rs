@@ -175,31 +175,63 @@ pub(crate) fn leftovers(root: &Path, variable: &str) -> Vec<ProcessId> {
     let user = rustix::process::geteuid().as_raw();
     let namespace = |process: &Path| std::fs::read_link(process.join("ns/pid")).ok();
     let ours = namespace(&root.join("self"));
-    let table = table(root);
     let is_ours = |process: &Path| {
         std::fs::metadata(process).is_ok_and(|found| found.uid() == user)
             && ours.is_some()
             && namespace(process) == ours
     };
-    let is_leftover = |process: &Path| {
-        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
-        let marked = environment.split(|byte| *byte == 0).find_map(|entry| {
-            let value = entry
-                .strip_prefix(variable.as_bytes())?
-                .strip_prefix(b"=")?;
-            std::str::from_utf8(value).ok()
-        });
-        let maker = marked.and_then(|cookies| maker_of(cookies.rsplit(',').next()?));
-        maker.is_some_and(|maker| {
-            let found = table.get(&maker.pid);
-            found.is_none_or(|stat| stat.exited || stat.started != maker.started)
-        })
+    let mut buffer = Vec::new();
+    let mut maker = |process: &Path| {
+        let environment = read_into(&process.join("environ"), &mut buffer)?;
+        maker_in(environment, variable)
     };
-    let processes = table.iter().filter(|(pid, stat)| {
+    let leftover = |pid: i32| {
         let process = root.join(pid.to_string());
-        !stat.exited && is_ours(&process) && is_leftover(&process)
-    });
-    processes.map(|(pid, stat)| stat.id(*pid)).collect()
+        // Hardly any process has a cookie, so this comes first: the scan reads one file of each.
+        maker(&process)?;
+        let about = stat(root, pid).filter(|stat| !stat.exited)?;
+        // Again, in case the number belongs to another process by now.
+        let maker = maker(&process).filter(|_| is_ours(&process))?;
+        let is_gone =
+            stat(root, maker.pid).is_none_or(|stat| stat.exited || stat.started != maker.started);
+        is_gone.then(|| about.id(pid))
+    };
+    pids(root).filter_map(leftover).collect()
+}
+
+/// The process that made the last cookie in an environment.
+#[cfg(target_os = "linux")]
+fn maker_in(environment: &[u8], variable: &str) -> Option<ProcessId> {
+    memchr::memmem::find(environment, variable.as_bytes())?;
+    let cookies = environment.split(|byte| *byte == 0).find_map(|entry| {
+        let value = entry
+            .strip_prefix(variable.as_bytes())?
+            .strip_prefix(b"=")?;
+        std::str::from_utf8(value).ok()
+    })?;
+    maker_of(cookies.rsplit(',').next()?)
+}
+
+/// Reads a file whose size is not known, with as few calls as possible, into a buffer that is used
+/// again. `None` if it cannot be read.
+#[cfg(target_os = "linux")]
+fn read_into<'b>(path: &Path, buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+    use std::io::{ErrorKind, Read as _};
+
+    const FIRST: usize = 16 * 1024;
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut length = 0;
+    loop {
+        if length == buffer.len() {
+            buffer.resize(FIRST.max(2 * length), 0);
+        }
+        match file.read(&mut buffer[length..]) {
+            Ok(0) => return Some(&buffer[..length]),
+            Ok(read) => length += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// The process that made a cookie, `NUMBER-START-TIME-COUNT`.
@@ -281,14 +313,16 @@ impl Stat {
 
 #[cfg(target_os = "linux")]
 fn table(root: &Path) -> BTreeMap<i32, Stat> {
-    let Ok(entries) = std::fs::read_dir(root) else {
-        return BTreeMap::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    pids(root)
         .filter_map(|pid| Some((pid, stat(root, pid)?)))
         .collect()
+}
+
+/// The numbers of all processes.
+#[cfg(target_os = "linux")]
+fn pids(root: &Path) -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 #[cfg(target_os = "linux")]
@@ -330,7 +364,7 @@ mod tests {
 
         fn process(&self, pid: i32, parent: i32, state: &str, arguments: &str, environment: &str) {
             let folder = self.0.path().join(pid.to_string());
-            std::fs::create_dir(&folder).unwrap();
+            std::fs::create_dir_all(&folder).unwrap();
             let zeros = "0 ".repeat(17);
             let stat = format!("{pid} (a) b) {state} {parent} {zeros}{} 0 0", pid + 1000);
             std::fs::write(folder.join("stat"), stat).unwrap();
@@ -402,6 +436,34 @@ mod tests {
         proc.process(ourselves + 12, 1, "S", "foreign\0", "");
         let ours: Vec<i32> = descendants(proc.0.path()).into_iter().collect();
         assert_eq!(ours, [ourselves + 10, ourselves + 11]);
+    }
+
+    #[test]
+    fn only_processes_whose_maker_is_gone_are_leftovers() {
+        let proc = FakeProc::new();
+        for pid in [10, 11, 12, 13, 14, 15, 16, 17] {
+            std::fs::create_dir_all(proc.0.path().join(format!("{pid}/ns"))).unwrap();
+            let namespace = if pid == 15 { "pid:[2]" } else { "pid:[1]" };
+            let link = proc.0.path().join(format!("{pid}/ns/pid"));
+            std::os::unix::fs::symlink(namespace, link).unwrap();
+        }
+        std::fs::create_dir_all(proc.0.path().join("self/ns")).unwrap();
+        std::os::unix::fs::symlink("pid:[1]", proc.0.path().join("self/ns/pid")).unwrap();
+        let long = format!("PADDING={}\0", "x".repeat(40_000));
+        let marked = |cookie: &str| format!("{long}A=b\0MCPTEST_SESSION={cookie}\0C=d\0");
+        proc.process(10, 1, "S", "mcptest\0", &long);
+        // Made by a live process, by one that is gone, by one whose number was used again.
+        proc.process(11, 10, "S", "a\0", &marked("10-1010-5-1"));
+        proc.process(12, 1, "S", "b\0", &marked("99-1099-5-1"));
+        proc.process(13, 1, "S", "c\0", &marked("10-1010-5-1,10-7-5-1"));
+        proc.process(14, 1, "Z", "", &marked("99-1099-5-1"));
+        proc.process(15, 1, "S", "d\0", &marked("99-1099-5-1"));
+        proc.process(16, 1, "S", "e\0", "A=MCPTEST_SESSION=99-1099-5-1\0");
+        proc.process(17, 1, "S", "f\0", &marked("99-1"));
+        let found = leftovers(proc.0.path(), COOKIE_VARIABLE);
+        let mut pids: Vec<i32> = found.iter().map(|id| id.pid).collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [12, 13]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Everything here is synchronous and under one lock: the tasks in `tasks.rs` pass lines in, and
 //! the callers in `connection.rs` wait for replies.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::log::ConnectionLog;
 use crate::process::describe_exit;
 use crate::violation::ViolationKind;
 use crate::violation_list::ViolationList;
-use mcptest_http::text::{clip, quote};
+use mcptest_http::text::{clip_into, quote};
 
 /// Abandoned ids that are still recognised. Older ones count as answered.
 const MAX_ABANDONED: usize = 4096;
@@ -350,10 +351,11 @@ impl State {
     pub(crate) fn line(&mut self, line: Vec<u8>, terminated: bool) {
         self.log.received(&line);
         let mut parsed = jsonrpc::parse_line(line);
-        let raw = std::mem::take(&mut parsed.raw);
+        let mut raw = std::mem::take(&mut parsed.raw);
         if !raw.trim().is_empty() {
-            // Sanitized when it is shown, which is rare.
-            self.last_line = Some(clip(&raw, self.limits.max_text_chars));
+            // Sanitized when it is shown, which is rare. The buffer is used again for each line.
+            let last_line = self.last_line.get_or_insert_default();
+            clip_into(&raw, self.limits.max_text_chars, last_line);
         }
         if !terminated {
             self.violations
@@ -373,6 +375,7 @@ impl State {
                 }
             }
         }
+        let is_alone = parsed.messages.len() == 1;
         for message in parsed.messages {
             match message {
                 Message::Notification { method, params } => {
@@ -380,7 +383,11 @@ impl State {
                     self.keep_message(method, params, false, raw.len());
                 }
                 Message::Request { id, method, params } => self.answer(&id, method, params, &raw),
-                Message::Reply { id, payload } => self.reply(&id, payload, &raw),
+                // The line is moved into the reply that is the only message of it.
+                Message::Reply { id, payload } if is_alone => {
+                    self.reply(&id, payload, std::mem::take(&mut raw).into());
+                }
+                Message::Reply { id, payload } => self.reply(&id, payload, raw.as_str().into()),
             }
         }
     }
@@ -394,7 +401,7 @@ impl State {
         format!("the server sent a {kind}{detail}: {shown}")
     }
 
-    fn reply(&mut self, id: &Id, payload: Payload, raw: &str) {
+    fn reply(&mut self, id: &Id, payload: Payload, raw: Cow<'_, str>) {
         let target = match id {
             Id::Number(n) if self.pending.contains_key(n) => Ok(*n),
             Id::Number(n) if self.abandoned.contains(n) => {
@@ -404,7 +411,7 @@ impl State {
             Id::Number(n) if (1..self.next_id).contains(n) => {
                 let detail = format!("id {n}");
                 self.violations
-                    .record(ViolationKind::DuplicateReply, &detail, raw);
+                    .record(ViolationKind::DuplicateReply, &detail, &raw);
                 return;
             }
             Id::Number(n) => Err((ViolationKind::UnknownId, format!("id {n}"), None)),
@@ -431,32 +438,31 @@ impl State {
                 // The server has handled the notification before this request.
                 self.notified_before = self.notified_before.filter(|first| id < *first);
                 if let Some(pending) = self.pending.remove(&id) {
-                    let raw = raw.to_owned();
                     let reply = PendingEvent::Reply(Response {
                         id,
                         outcome,
-                        raw,
+                        raw: raw.into_owned(),
                         credential_wait: Duration::ZERO,
                     });
                     pending.events.send(reply);
                 }
             }
             (Ok(id), Payload::Invalid(kind, detail)) => {
-                self.violations.record(kind, &detail, raw);
-                let text = self.describe(kind, &detail, raw);
+                self.violations.record(kind, &detail, &raw);
+                let text = self.describe(kind, &detail, &raw);
                 self.report_damage(id, &text);
             }
             (Err((kind, detail, intended)), payload) => {
-                self.violations.record(kind, &detail, raw);
+                self.violations.record(kind, &detail, &raw);
                 let is_error = matches!(payload, Payload::Valid(CallOutcome::Error(_)));
                 if let Payload::Invalid(kind, detail) = payload {
-                    self.violations.record(kind, &detail, raw);
+                    self.violations.record(kind, &detail, &raw);
                 }
                 let about_notification = is_error && self.notified_before.is_some();
                 if kind == ViolationKind::MissingId && about_notification {
                     return;
                 }
-                let text = self.describe(kind, &detail, raw);
+                let text = self.describe(kind, &detail, &raw);
                 match intended {
                     Some(id) => self.report_damage(id, &text),
                     None => self.report_damage_to_only_call(&text),

@@ -7,42 +7,60 @@ use crate::document::Entry;
 /// Up to this number of keys, comparing with each of them is faster than hashing.
 const MAX_COMPARED: usize = 16;
 
-/// Entries with different keys, in the order of the file.
+/// The places of the keys of a mapping.
 ///
 /// Every key of a file is searched for, so the search must not compare it with all others: a file
 /// within the limits may have a mapping of hundreds of thousands of keys.
 #[derive(Debug, Default)]
-pub(crate) struct Entries {
-    list: Vec<Entry>,
+pub(crate) struct KeyIndex(
     /// The place of every key, once there are more than [`MAX_COMPARED`].
-    places: HashMap<Box<str>, usize>,
-}
+    HashMap<Box<str>, usize>,
+);
 
-impl Entries {
-    /// The entry with this key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
-        if self.places.is_empty() {
-            return self.list.iter().find(|entry| {
+impl KeyIndex {
+    /// The place of the entry with this key among those of its mapping.
+    pub(crate) fn find(&self, entries: &[Entry], key: &str) -> Option<usize> {
+        if self.0.is_empty() {
+            return entries.iter().position(|entry| {
                 count_comparison();
                 entry.key == key
             });
         }
         count_comparison();
-        self.list.get(*self.places.get(key)?)
+        self.0.get(key).copied()
+    }
+
+    /// Adds a key that is not here, before its entry is added to those of its mapping.
+    pub(crate) fn add(&mut self, entries: &[Entry], key: &str) {
+        if entries.len() < MAX_COMPARED {
+            return;
+        }
+        if entries.len() == MAX_COMPARED {
+            let known = entries.iter().enumerate();
+            self.0 = known
+                .map(|(place, entry)| (entry.key.as_str().into(), place))
+                .collect();
+        }
+        self.0.insert(key.into(), entries.len());
+    }
+}
+
+/// Entries with different keys, in the order of the file.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    list: Vec<Entry>,
+    index: KeyIndex,
+}
+
+impl Entries {
+    /// The entry with this key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+        self.list.get(self.index.find(&self.list, key)?)
     }
 
     /// Adds an entry whose key is not here.
     pub(crate) fn push(&mut self, entry: Entry) {
-        if self.list.len() == MAX_COMPARED {
-            let known = self.list.iter().enumerate();
-            self.places = known
-                .map(|(place, entry)| (entry.key.as_str().into(), place))
-                .collect();
-        }
-        if self.list.len() >= MAX_COMPARED {
-            let place = self.list.len();
-            self.places.insert(entry.key.as_str().into(), place);
-        }
+        self.index.add(&self.list, &entry.key);
         self.list.push(entry);
     }
 

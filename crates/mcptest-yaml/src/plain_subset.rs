@@ -18,7 +18,7 @@
 //! values, document markers, and anything that is not valid.
 
 use crate::document::{Entry, Node, NodeValue};
-use crate::entries::Entries;
+use crate::entries::KeyIndex;
 use crate::limits::DocumentLimits;
 use crate::scalar;
 use crate::source::Span;
@@ -44,6 +44,9 @@ pub(crate) fn read(text: &str, limits: &DocumentLimits) -> Option<Node> {
         line_start: 0,
         nodes: 0,
         limits,
+        entries: Vec::new(),
+        items: Vec::new(),
+        seen_key: None,
     };
     let indent = reader.next_line()??;
     let root = reader.block(indent, 0)?;
@@ -58,6 +61,13 @@ struct Reader<'a> {
     line_start: usize,
     nodes: usize,
     limits: &'a DocumentLimits,
+    /// The entries of all mappings that are being read, the innermost last. A mapping takes its
+    /// own when it is complete, so that each allocates once, and no more than it needs.
+    entries: Vec<Entry>,
+    /// The same for the items of lists.
+    items: Vec<Node>,
+    /// The key that the reader has just read ahead, with the place after its colon.
+    seen_key: Option<(&'a str, Span, usize)>,
 }
 
 /// The indentation of a line; `None` at the end of the text.
@@ -160,30 +170,52 @@ impl<'a> Reader<'a> {
             return None;
         }
         let position = empty(self.at);
-        let mut entries = Entries::default();
+        let first = self.entries.len();
+        let mut index = KeyIndex::default();
         loop {
-            let (key, key_span) = self.key(false)?;
-            self.nodes += 1;
-            if key == "<<" || entries.get(key).is_some() {
-                return None;
-            }
+            let (key, key_span) = self.new_key(false, first, &index)?;
             let value = self.value_of_key(column, depth)?;
-            entries.push(Entry {
-                key: key.into(),
-                key_span,
-                value,
-            });
+            self.add_entry(first, &mut index, (key, key_span), value);
             match self.next_line()? {
                 Some(indent) if indent == column && !self.at_item() => {}
                 Some(indent) if indent > column => return None,
                 // The list item of an outer list, or a key of an outer mapping.
                 _ => {
+                    let value = NodeValue::Mapping(self.entries.drain(first..).collect());
                     return self
-                        .node(position, NodeValue::Mapping(entries.into_vec()))
+                        .node(position, value)
                         .inspect(|_| self.back_to_line_start());
                 }
             }
         }
+    }
+
+    /// A key that the mapping does not have yet. Its entries begin at `first`.
+    fn new_key(
+        &mut self,
+        in_flow: bool,
+        first: usize,
+        index: &KeyIndex,
+    ) -> Option<(&'a str, Span)> {
+        let (key, span) = self.key(in_flow)?;
+        self.nodes += 1;
+        let is_new = key != "<<" && index.find(&self.entries[first..], key).is_none();
+        is_new.then_some((key, span))
+    }
+
+    fn add_entry(
+        &mut self,
+        first: usize,
+        index: &mut KeyIndex,
+        (key, key_span): (&str, Span),
+        value: Node,
+    ) {
+        index.add(&self.entries[first..], key);
+        self.entries.push(Entry {
+            key: key.into(),
+            key_span,
+            value,
+        });
     }
 
     /// Moves back to the start of a line that belongs to an outer collection, for
@@ -226,7 +258,7 @@ impl<'a> Reader<'a> {
         if depth >= self.limits.depth {
             return None;
         }
-        let mut items = Vec::new();
+        let first = self.items.len();
         loop {
             // Past the dash.
             self.at += 1;
@@ -243,13 +275,14 @@ impl<'a> Reader<'a> {
             } else {
                 self.short_value(depth + 1)?
             };
-            items.push(item);
+            self.items.push(item);
             match self.next_line()? {
                 Some(indent) if indent == column && self.at_item() => {}
                 Some(indent) if indent > column => return None,
                 _ => {
+                    let value = NodeValue::Sequence(self.items.drain(first..).collect());
                     return self
-                        .node(empty(start), NodeValue::Sequence(items))
+                        .node(empty(start), value)
                         .inspect(|_| self.back_to_line_start());
                 }
             }
@@ -259,9 +292,10 @@ impl<'a> Reader<'a> {
     /// Returns true if a key begins here, and not a value.
     fn is_key(&mut self) -> bool {
         let start = self.at;
-        let found = self.key(false).is_some();
+        let found = self.key(false);
+        self.seen_key = found.map(|(key, span)| (key, span, self.at));
         self.at = start;
-        found
+        found.is_some()
     }
 
     /// A value of one line, to the end of the line.
@@ -316,6 +350,10 @@ impl<'a> Reader<'a> {
         /// The full parser bounds the length of a key.
         const MAX_LENGTH: usize = 1000;
         let start = self.at;
+        if let Some((key, span, end)) = self.seen_key.take().filter(|key| key.1.start == start) {
+            self.at = end;
+            return Some((key, span));
+        }
         if let quote @ (b'"' | b'\'') = self.peek() {
             let (text, span) = self.quoted(quote)?;
             return (self.colon()? && self.at - start <= MAX_LENGTH).then_some((text, span));
@@ -390,25 +428,19 @@ impl<'a> Reader<'a> {
             start,
             end: self.at,
         };
-        let (mut items, mut entries) = (Vec::new(), Entries::default());
+        let (first_item, first_entry) = (self.items.len(), self.entries.len());
+        let mut index = KeyIndex::default();
         let mut is_first = true;
         while !(is_first && self.peek() == close) {
             is_first = false;
             if is_mapping {
-                let (key, key_span) = self.key(true)?;
-                self.nodes += 1;
-                if key == "<<" || entries.get(key).is_some() {
-                    return None;
-                }
+                let key = self.new_key(true, first_entry, &index)?;
                 self.skip_spaces();
                 let value = self.flow_value(depth)?;
-                entries.push(Entry {
-                    key: key.into(),
-                    key_span,
-                    value,
-                });
+                self.add_entry(first_entry, &mut index, key, value);
             } else {
-                items.push(self.flow_value(depth)?);
+                let item = self.flow_value(depth)?;
+                self.items.push(item);
             }
             self.skip_spaces();
             match self.peek() {
@@ -422,9 +454,9 @@ impl<'a> Reader<'a> {
         }
         self.at += 1;
         let value = if is_mapping {
-            NodeValue::Mapping(entries.into_vec())
+            NodeValue::Mapping(self.entries.drain(first_entry..).collect())
         } else {
-            NodeValue::Sequence(items)
+            NodeValue::Sequence(self.items.drain(first_item..).collect())
         };
         self.node(span, value)
     }

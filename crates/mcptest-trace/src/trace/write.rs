@@ -1,12 +1,12 @@
 //! Writing traces as JSON: known keys in a fixed order, where set, then the others as recorded.
 
-use mcptest_json::layout;
+use mcptest_json::{layout, write};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::{
-    Catalog, ConversationView, Extra, Raw, TokensView, ToolCallView, ToolResultView, TraceView,
-    TurnView,
+    Catalog, ConversationView, Extra, Raw, TokensView, ToolCallView, ToolName, ToolResultView,
+    TraceView, TurnView,
 };
 
 impl TraceView<'_> {
@@ -22,8 +22,8 @@ impl TraceView<'_> {
     /// Appends the trace as compact JSON. Raw parts are copied without being parsed.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let mut object = JsonObject::open(out);
-        object.optional("test", &self.test);
-        object.optional("model", &self.model);
+        object.text("test", self.test.as_deref());
+        object.text("model", self.model.as_deref());
         object.number("run", self.run);
         object.parts("tool_calls", &self.tool_calls);
         if !self.tool_results.is_empty() {
@@ -32,7 +32,7 @@ impl TraceView<'_> {
         if !self.conversation.is_empty() {
             object.part("conversation", &self.conversation);
         }
-        object.optional("final_response", &self.final_response);
+        object.text("final_response", self.final_response.as_deref());
         if let Some(catalog) = &self.catalog {
             if catalog.raw.is_empty() {
                 object.entry("catalog", catalog.tools());
@@ -56,8 +56,10 @@ trait WriteJson {
 
 impl WriteJson for Raw<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
-        if !self.json().is_some_and(|text| layout::compact(text, out)) {
-            write_value(self, out);
+        match (self.json(), self.built()) {
+            (Some(text), _) if layout::compact(text, out) => {}
+            (None, Some(value)) => write::value(value, out),
+            _ => write_value(self, out),
         }
     }
 }
@@ -66,8 +68,11 @@ impl WriteJson for ToolCallView<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
         let mut object = JsonObject::open(out);
         object.optional_part("id", self.id.as_ref());
-        object.entry("name", &self.raw_name);
-        object.optional("server", &self.server);
+        match &self.raw_name {
+            ToolName::Text(name) => object.text("name", Some(name.as_ref())),
+            ToolName::Malformed(name) => object.entry("name", name),
+        }
+        object.text("server", self.server.as_deref());
         object.optional_part("args", self.args.as_ref());
         object.optional_part("caller", self.caller.as_ref());
         object.number("turn", self.turn);
@@ -99,7 +104,7 @@ impl WriteJson for ConversationView<'_> {
 impl WriteJson for TurnView<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
         let mut object = JsonObject::open(out);
-        object.optional("role", &self.role);
+        object.text("role", self.role.as_deref());
         object.optional_part("content", self.content.as_ref());
         object.close(&self.extra);
     }
@@ -153,7 +158,17 @@ impl<'o> JsonObject<'o> {
     }
 
     fn number(&mut self, key: &str, number: Option<u64>) {
-        self.optional(key, &number);
+        if let Some(number) = number {
+            self.key(key);
+            write::number(number, self.out);
+        }
+    }
+
+    fn text(&mut self, key: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.key(key);
+            write::string(text, self.out);
+        }
     }
 
     fn part(&mut self, key: &str, part: &impl WriteJson) {
@@ -185,7 +200,7 @@ impl<'o> JsonObject<'o> {
             if !std::mem::take(&mut first) {
                 self.out.push(b',');
             }
-            write_value(key, self.out);
+            write::string(key, self.out);
             self.out.push(b':');
             raw.write_json(self.out);
         }

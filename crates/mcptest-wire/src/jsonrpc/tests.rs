@@ -160,7 +160,45 @@ fn the_request_of_a_damaged_reply_is_found() {
     assert_eq!(damage(r#"{"jsonrpc":"2.0","method":"x","#), (false, None));
 }
 
+/// The messages and violations of a line, from the thorough parser alone.
+fn thorough(line: &str) -> (Vec<Message>, Vec<LineViolation>) {
+    let (mut messages, mut violations) = (Vec::new(), Vec::new());
+    let value = serde_json::from_str(line).unwrap();
+    parse_message(value, &mut messages, &mut violations);
+    (messages, violations)
+}
+
+#[test]
+fn plain_replies_are_read_without_a_map() {
+    let line = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"a\nb"}],"n":1.50}}"#;
+    assert!(plain_reply(line).is_some());
+    for other in [
+        r#"["2.0",7,{}]"#,
+        r#"{"jsonrpc":"1.0","id":7,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"7","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":7.0,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"id":8,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"result":{},"error":null}"#,
+        r#"{"jsonrpc":"2.0","id":7,"result":{},"more":1}"#,
+        r#"{"jsonrpc":"2.0","id":7}"#,
+    ] {
+        assert_eq!(plain_reply(other), None, "{other}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn both_parsers_give_the_same(
+        id in "(0|1|12|-1|1\\.0|18446744073709551615|18446744073709551616|\"1\"|null)",
+        version in "(2\\.0|1\\.0|2\\\\u002e0)",
+        payload in r#"("result":(null|1e2|\{\}|\{"a":1,"a":2\}),?){0,2}("error":null,)?"#,
+    ) {
+        let line = format!(r#"{{{payload}"jsonrpc":"{version}","id":{id}}}"#);
+        prop_assume!(serde_json::from_str::<Value>(&line).is_ok());
+        let parsed = parse(&line);
+        prop_assert_eq!((parsed.messages, parsed.violations), thorough(&line));
+    }
+
     #[test]
     fn never_panics_on_bytes(line in proptest::collection::vec(any::<u8>(), 0..200)) {
         parse_line(line);
