@@ -9,7 +9,7 @@ use crate::claims::{Claim, How};
 use crate::divergence::ArgMismatch;
 use crate::evidence::contains_whole;
 use crate::match_calls::{Candidate, Fit, answering};
-use crate::recorded::Matched;
+use crate::recorded::{Leaf, Matched};
 use crate::run_evidence::Evidence;
 use crate::sentences::Sentence;
 use crate::stated_values::names;
@@ -157,6 +157,7 @@ fn compare_arguments(
                 && call.args().is_some_and(|args| contains_value(args, value))
         })
     };
+    let is_alias = |value: &Stated, given: &[&Leaf]| evidence.is_alias(value, given);
     mismatches(
         claim,
         &sentence.tokens,
@@ -164,6 +165,7 @@ fn compare_arguments(
         &matched,
         &elsewhere,
         &given,
+        &is_alias,
         &evidence.values,
     )
     .into_iter()

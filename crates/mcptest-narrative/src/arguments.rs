@@ -45,6 +45,7 @@ pub(crate) fn mismatches(
     calls: &[Matched<'_>],
     elsewhere: &dyn Fn(&str) -> bool,
     given: &dyn Fn(&Stated) -> bool,
+    is_alias: &dyn Fn(&Stated, &[&Leaf]) -> bool,
     run: &RunValues<'_>,
 ) -> Vec<Mismatch> {
     let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
@@ -221,6 +222,9 @@ pub(crate) fn mismatches(
                 .iter()
                 .any(|call| call.result.any(|part| contains_value(part, value)))
         {
+            continue;
+        }
+        if value.kind == ValueKind::Identifier && is_alias(value, candidates) {
             continue;
         }
         let mismatch = Mismatch {
