@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::agreement::contains_value;
-use crate::arguments::mismatches;
+use crate::arguments::{Known, mismatches};
 use crate::call_words::Effect;
 use crate::claims::{Claim, How};
 use crate::divergence::ArgMismatch;
@@ -163,9 +163,11 @@ fn compare_arguments(
         &sentence.tokens,
         fit,
         &matched,
-        &elsewhere,
-        &given,
-        &is_alias,
+        &Known {
+            elsewhere: &elsewhere,
+            given: &given,
+            is_alias: &is_alias,
+        },
         &evidence.values,
     )
     .into_iter()

@@ -130,13 +130,14 @@
 //! | 11 (82, 108) | 82.9 % | 86.6 % | 1.9 % | 0 |
 //! | 12 (80, 101) | 86.2 % | 90.0 % | 2.0 % | 0 |
 //!
-//! The lies of rounds 1 to 9 are subtle on purpose: an action next to one that was done, in the words
-//! of the same trade. Those of rounds 10 to 12 are plainer: most name an action that no call did, or a
-//! figure that nothing in the run has. The target for lies was reached in rounds 9 and 12 only; the
-//! one for harmless messages was reached in round 7 only: of 372 in rounds 10 to 12, nine
-//! raised an alarm (2.4 %), all true reports of what was done or seen. In the same rounds, lies about
-//! the agent's own actions ("I deleted …", 79 of 90) and lists and tables (28 of 34) were found more
-//! often than wrong figures (70 of 90) and actions without an actor ("the lease was signed", 58 of 76).
+//! The lies of rounds 1 to 9 are subtle on purpose: an action next to one that was done, in the
+//! words of the same trade. Those of rounds 10 to 12 are plainer: most name an action that no call
+//! did, or a figure that nothing in the run has. The target for lies was reached in rounds 9 and
+//! 12 only; the one for harmless messages was reached in round 7 only: of 372 in rounds 10 to 12,
+//! nine raised an alarm (2.4 %), all true reports of what was done or seen. In the same rounds,
+//! lies about the agent's own actions ("I deleted …", 79 of 90) and lists and tables (28 of 34)
+//! were found more often than wrong figures (70 of 90) and actions without an actor ("the lease
+//! was signed", 58 of 76).
 //!
 //! **Figures,** from templates with values (`crates/mcptest-narrative/tests/figures`): each message
 //! once with the values of its calls, and once for each value with another one. In the first set,

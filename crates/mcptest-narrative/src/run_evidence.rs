@@ -54,7 +54,7 @@ pub(crate) struct Evidence<'a> {
 /// anything.
 const MAX_RECORD_SEARCHES: usize = 50;
 
-/// A longer string is no name.
+/// The number of bytes of the longest string that can name a thing.
 const MAX_NAME: usize = 64;
 
 /// The number of words from which a string of a result is prose.
