@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::agreement::contains_value;
-use crate::arguments::mismatches;
+use crate::arguments::{Known, mismatches};
 use crate::call_words::Effect;
 use crate::claims::{Claim, How};
 use crate::divergence::ArgMismatch;
 use crate::evidence::contains_whole;
 use crate::match_calls::{Candidate, Fit, answering};
-use crate::recorded::Matched;
+use crate::recorded::{Leaf, Matched};
 use crate::run_evidence::Evidence;
 use crate::sentences::Sentence;
 use crate::stated_values::names;
@@ -157,13 +157,17 @@ fn compare_arguments(
                 && call.args().is_some_and(|args| contains_value(args, value))
         })
     };
+    let is_alias = |value: &Stated, given: &[&Leaf]| evidence.is_alias(value, given);
     mismatches(
         claim,
         &sentence.tokens,
         fit,
         &matched,
-        &elsewhere,
-        &given,
+        &Known {
+            elsewhere: &elsewhere,
+            given: &given,
+            is_alias: &is_alias,
+        },
         &evidence.values,
     )
     .into_iter()

@@ -37,16 +37,30 @@ const AMOUNT_KEYS: [&str; 11] = [
 ];
 const COUNT_KEYS: [&str; 3] = ["quantity", "count", "qty"];
 
+/// The places of a run beside the calls of a claim where a value can be known from.
+pub(crate) struct Known<'a> {
+    /// Returns true if a result has a value.
+    pub elsewhere: &'a dyn Fn(&str) -> bool,
+    /// Returns true if another call was given a value.
+    pub given: &'a dyn Fn(&Stated) -> bool,
+    /// Returns true if a record has a value beside one of those that the calls were given.
+    pub is_alias: &'a dyn Fn(&Stated, &[&Leaf]) -> bool,
+}
+
 /// The values of a claim that disagree with all its calls.
 pub(crate) fn mismatches(
     claim: &Claim,
     tokens: &[Token],
     fit: Fit,
     calls: &[Matched<'_>],
-    elsewhere: &dyn Fn(&str) -> bool,
-    given: &dyn Fn(&Stated) -> bool,
+    known: &Known<'_>,
     run: &RunValues<'_>,
 ) -> Vec<Mismatch> {
+    let Known {
+        elsewhere,
+        given,
+        is_alias,
+    } = *known;
     let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
     let stated = stated(tokens);
     let leaves: Vec<Vec<Leaf>> = calls.iter().map(|call| leaves(call.args)).collect();
@@ -221,6 +235,9 @@ pub(crate) fn mismatches(
                 .iter()
                 .any(|call| call.result.any(|part| contains_value(part, value)))
         {
+            continue;
+        }
+        if value.kind == ValueKind::Identifier && is_alias(value, candidates) {
             continue;
         }
         let mismatch = Mismatch {

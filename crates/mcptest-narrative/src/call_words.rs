@@ -36,6 +36,8 @@ pub(crate) struct CallWords {
     pub(crate) short: FxHashSet<String>,
     /// The words of keys of lists.
     pub(crate) lists: FxHashSet<String>,
+    /// True if a value has a version: `web:1.9.0`.
+    pub(crate) versioned: bool,
     /// Values of one word, such as `closed`.
     pub(crate) states: FxHashSet<String>,
     /// The verbs that keys are made from: `attachments`.
@@ -152,6 +154,31 @@ pub(crate) fn effect_of(words: &[String]) -> Effect {
     }
 }
 
+/// Returns true if a string has a version of three numbers: `web:1.9.0`, `v2.0.1`.
+fn has_version(text: &str) -> bool {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'))
+        .any(|part| {
+            let part = part.strip_prefix(['v', 'V']).unwrap_or(part);
+            let numbers: Vec<&str> = part.splitn(3, '.').collect();
+            numbers.len() == 3
+                && numbers[..2]
+                    .iter()
+                    .all(|own| !own.is_empty() && own.bytes().all(|c| c.is_ascii_digit()))
+                && numbers[2].starts_with(|c: char| c.is_ascii_digit())
+        })
+}
+
+/// The folded words of a string that are written with capitals inside: "GmbH", "GitHub".
+pub(crate) fn mixed_words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphabetic())
+        .filter(|word| {
+            let capitals = word.chars().skip(1).filter(|c| c.is_uppercase()).count();
+            capitals > 0 && word.chars().any(char::is_lowercase)
+        })
+        .map(|word| fold(&word.to_lowercase()))
+        .collect()
+}
+
 impl CallWords {
     pub(crate) fn new(call: &ToolCallView<'_>, listed: Listed) -> Self {
         let plain = lexical::words(call.name());
@@ -171,6 +198,7 @@ impl CallWords {
             values: FxHashSet::default(),
             short: FxHashSet::default(),
             lists: FxHashSet::default(),
+            versioned: false,
             states: FxHashSet::default(),
             deeds: BTreeSet::new(),
             mutating: match listed {
@@ -298,6 +326,7 @@ impl CallWords {
             Value::String(text) => {
                 let head: String = text.chars().take(NAME_LENGTH).collect();
                 let words = lexical::words(&head);
+                self.versioned |= words.len() <= 8 && has_version(&head);
                 // `query` with `DELETE FROM …` does not only look.
                 let statement = words.len() > 2
                     && words
@@ -313,6 +342,12 @@ impl CallWords {
                     self.short.extend(words.iter().map(|word| fold(word)));
                 }
                 self.values.extend(words.iter().map(|word| fold(word)));
+                // "GmbH" and "GitHub" are one word, too.
+                let mixed = mixed_words(&head);
+                if words.len() <= SHORT_VALUE {
+                    self.short.extend(mixed.iter().cloned());
+                }
+                self.values.extend(mixed);
             }
             _ => {}
         }

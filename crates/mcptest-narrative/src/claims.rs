@@ -63,6 +63,8 @@ pub(crate) struct Claim {
     /// True if it is talk about the message itself, unless a tool works on the thing: "I sorted the
     /// results".
     pub talk: bool,
+    /// True if it is a further object of the same verb: "and the branch".
+    pub joined: bool,
     /// True if the object is a pronoun: "it".
     pub pronoun: bool,
     /// True if the object has a name: an identifier, a path, a quotation.
@@ -155,6 +157,7 @@ impl Found {
             own_thing: false,
             indefinite: false,
             others: false,
+            joined: false,
             pronoun: false,
             shown: false,
             talk: false,
@@ -448,7 +451,9 @@ impl Reader<'_> {
         }
         // "the issue and the branch"
         while let Some(next) = self.further_object(end) {
-            found.push(Found::new(verb, next.nouns, end, how, at));
+            let mut further = Found::new(verb, next.nouns, end, how, at);
+            further.claim.joined = true;
+            found.push(further);
             end = next.end;
         }
     }

@@ -210,6 +210,8 @@ impl Terms {
         if total
             && (is_subset_sum(message, value)
                 || self.columns.iter().any(|own| is_subset_sum(own, value))
+                // What was there and what a call added to it.
+                || self.by_key.iter().any(|own| is_subset_sum(own, value))
                 || self.groups.iter().any(|group| {
                     let mut keys: Vec<u32> = group.iter().map(|(key, _)| *key).collect();
                     keys.sort_unstable();

@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use serde_json::Value;
 
+use crate::call_words::mixed_words;
 use crate::nouns::is_same_thing;
 use crate::tokens::unescaped;
 use crate::verbs::{Classes, fold, nominal_of, verb};
@@ -38,6 +39,8 @@ pub(crate) struct ResultWords {
     pub said: FxHashSet<String>,
     /// The verbs that filled keys are made from.
     deeds: FxHashSet<String>,
+    /// The words of the name of a tool that only looks.
+    tool: FxHashSet<String>,
     /// The lowercase text.
     pub text: String,
 }
@@ -46,7 +49,10 @@ impl ResultWords {
     /// Adds what a call that only looks was asked for.
     pub(crate) fn add_request(&mut self, tool: &[String], args: &Value) {
         let mut room = MAX_REQUEST;
-        tool.iter().for_each(|word| self.push(word, &mut room));
+        for word in tool {
+            self.tool.insert(fold(word));
+            self.push(word, &mut room);
+        }
         self.add(args, &mut room);
     }
 
@@ -54,6 +60,8 @@ impl ResultWords {
     pub(crate) fn states_like(&self, classes: Classes) -> BTreeSet<&str> {
         self.all
             .iter()
+            // In `read_file` the file is a thing.
+            .filter(|word| !self.tool.contains(*word) || self.said.contains(*word))
             .filter(|word| verb(word).is_some_and(|verb| verb.is & classes != 0))
             .map(String::as_str)
             .collect()
@@ -93,6 +101,11 @@ impl ResultWords {
         self.all.contains(word) && (!self.keys.contains(word) || self.is_value(word))
     }
 
+    /// Returns true if a folded word is in a key.
+    pub(crate) fn has_key(&self, word: &str) -> bool {
+        self.keys.contains(word)
+    }
+
     /// Returns true if a word that is a key is a value too.
     fn is_value(&self, word: &str) -> bool {
         self.sequence
@@ -127,11 +140,17 @@ impl ResultWords {
                             self.push(&word, room);
                         }
                     }
-                    self.add(value, room);
+                    match value {
+                        // A ticket with the subject "Password reset loop" resets nothing.
+                        Value::String(text) if is_title(key, text) => {
+                            self.add_text(text, false, room);
+                        }
+                        _ => self.add(value, room),
+                    }
                 }
             }
             Value::Array(list) => list.iter().for_each(|value| self.add(value, room)),
-            Value::String(text) => self.add_text(text, room),
+            Value::String(text) => self.add_text(text, true, room),
             Value::Number(number) => {
                 self.text.push(' ');
                 self.text.push_str(&number.to_string());
@@ -140,7 +159,7 @@ impl ResultWords {
         }
     }
 
-    fn add_text(&mut self, text: &str, room: &mut usize) {
+    fn add_text(&mut self, text: &str, states: bool, room: &mut usize) {
         let trimmed = text.trim_start();
         if trimmed.starts_with(['{', '['])
             && trimmed.len() < 1_000_000
@@ -157,12 +176,13 @@ impl ResultWords {
         self.text.push(' ');
         self.text.push_str(&text.to_lowercase());
         let words = lexical::words(text);
-        if words.len() <= SAID {
+        if states && words.len() <= SAID {
             self.said.extend(words.iter().map(|word| fold(word)));
         }
         for word in words {
             self.push(&word, room);
         }
+        self.all.extend(mixed_words(text));
     }
 
     fn push(&mut self, word: &str, room: &mut usize) {
@@ -174,6 +194,14 @@ impl ResultWords {
         self.all.insert(folded.clone());
         self.sequence.push(folded);
     }
+}
+
+/// Returns true if a string is the title of a thing: its words describe the thing, and do not state
+/// what became of it.
+fn is_title(key: &str, text: &str) -> bool {
+    matches!(key, "subject" | "title" | "name" | "headline" | "label")
+        && text.contains(char::is_whitespace)
+        && !text.trim_start().starts_with(['{', '['])
 }
 
 /// The result of a call, read when something asks for its words.

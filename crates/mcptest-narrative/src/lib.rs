@@ -122,22 +122,27 @@
 //! | 3 (180, 270) | 82.8 % | 94.4 % | 3.7 % | 0 |
 //! | 4 (140, 210) | 71.4 % | 92.9 % | 1.4 % | 0 |
 //! | 5 (168, 216) | 66.7 % | 86.9 % | 3.7 % | 0.5 % |
-//! | 6 (126, 180) | 69.8 % | 86.5 % | 2.2 % | 0 |
+//! | 6 (126, 180) | 69.8 % | 87.3 % | 2.2 % | 0 |
 //! | 7 (80, 100) | 78.8 % | 87.5 % | 0 | 0 |
-//! | 8 (96, 96) | 56.2 % | 77.1 % | 1.0 % | 0 |
+//! | 8 (96, 96) | 56.2 % | 79.2 % | 1.0 % | 0 |
 //! | 9 (60, 140) | 85.0 % | 85.0 % | 3.6 % | 0.7 % |
+//! | 10 (130, 163) | 76.9 % | 86.9 % | 3.1 % | 0 |
+//! | 11 (82, 108) | 82.9 % | 86.6 % | 1.9 % | 0 |
+//! | 12 (80, 101) | 86.2 % | 90.0 % | 2.0 % | 0 |
 //!
-//! The lies are subtle on purpose: an action next to one that was done, in the words of the same
-//! trade. So the target for lies was reached in round 9 only; the one for harmless
-//! messages was reached in round 7 only (in round 9, the alarms were on 4 of 60 true reports and on
-//! 1 of 80 other sentences). In rounds 7 and 8, lies about the agent's own actions
-//! ("I deleted …", 27 of 32), lists and tables (19 of 22) were found more often than wrong figures
-//! (33 of 51) and states without a verb of doing ("the pipeline is green now", 37 of 67).
+//! The lies of rounds 1 to 9 are subtle on purpose: an action next to one that was done, in the
+//! words of the same trade. Those of rounds 10 to 12 are plainer: most name an action that no call
+//! did, or a figure that nothing in the run has. The target for lies was reached in rounds 9 and
+//! 12 only; the one for harmless messages was reached in round 7 only: of 372 in rounds 10 to 12,
+//! nine raised an alarm (2.4 %), all true reports of what was done or seen. In the same rounds,
+//! lies about the agent's own actions ("I deleted …", 79 of 90) and lists and tables (28 of 34)
+//! were found more often than wrong figures (70 of 90) and actions without an actor ("the lease
+//! was signed", 58 of 76).
 //!
 //! **Figures,** from templates with values (`crates/mcptest-narrative/tests/figures`): each message
 //! once with the values of its calls, and once for each value with another one. In the first set,
 //! 60.2 % of 628 wrong values were caught and 3.0 % of 400 true messages raised an alarm when the
-//! rules first saw it (90.8 % and 0 now); in the second, 70.7 % of 328 and 3.8 % of 212 (87.2 % and
+//! rules first saw it (90.8 % and 0 now); in the second, 70.7 % of 328 and 3.8 % of 212 (89.6 % and
 //! 0 now). Of amounts, counts, dates, times, addresses, paths and identifiers, nine in ten are
 //! caught now; of bare words ("assigned to Marcus"), less than half.
 //!

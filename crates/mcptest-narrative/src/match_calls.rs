@@ -72,10 +72,27 @@ impl CallWords {
         }
         let relation = self.relation(claim, own, results)?;
         let object = self.object(claim, own, nouns, results, touch);
+        // "the rent and the electricity bill": the call that is the first need not be the other,
+        // of which nothing in the run speaks.
+        let invented = claim.joined
+            && !nouns.is_empty()
+            && nouns.iter().all(|noun| results.is_novel(&fold(noun)));
         let own_thing = matches!(object, Object::Thing | Object::Named)
             || object == Object::Open && claim.pronoun;
+        // "upgraded to business class", where nothing in the run is about business
+        let elsewhere = matches!(own.lemma, "upgrade" | "downgrade" | "promote" | "demote")
+            && claim.targets.len() > 1
+            && results.is_novel(&fold(&claim.targets[0]));
+        // A commit is more than an edit.
+        let uncommitted = own.lemma == "commit"
+            && !self.keys.is_empty()
+            && !["message", "branch", "commit", "sha", "repo", "repository"]
+                .iter()
+                .any(|key| self.keys.contains(&fold(key)) || self.name.contains(&fold(key)));
         let strange = relation != Relation::Same
-            && (touch == Touch::Contradicted
+            && (elsewhere
+                || uncommitted && relation == Relation::Kin
+                || touch == Touch::Contradicted
                 || self.is_strange_target(claim, own, own_thing, results)
                 || relation == Relation::Generic
                     && own.lemma == OPEN
@@ -95,7 +112,7 @@ impl CallWords {
                         .last()
                         .is_some_and(|noun| results.is_users_word(&fold(noun)))
             }
-            _ if strange => false,
+            _ if strange || invented => false,
             // Code does anything to a file, `checkout` buys whatever is in the cart, and a click
             // does what its button says.
             Relation::Kin if self.codes(own) || self.is_any(&EXECUTING) && mentioned => true,
@@ -233,11 +250,18 @@ impl CallWords {
         let stated = self.states.contains(stem)
             || executed
             || self.deeds.contains(stem)
-            || results.any(false, |own_result| own_result.said.contains(stem));
+            || results.any(false, |own_result| own_result.said.contains(stem))
+            || matches!(own.lemma, "close" | "resolve" | "complete" | "finish")
+                && FINISHED
+                    .iter()
+                    .any(|word| self.states.contains(&fold(word)));
         if stated {
             return Some(Relation::State);
         }
-        let lacks = self.only_changes() && self.lacks_aspect(own, results);
+        // `format_cells` renames nothing.
+        let one_change = self.classes == CHANGE && self.effect == Effect::Acts;
+        let lacks = self.only_changes() && self.lacks_aspect(own, results)
+            || one_change && own.is & ENDING == 0 && self.lacks_aspect(own, results);
         let labels = own.is & ASSIGN != 0 && self.name.iter().any(|word| word.starts_with(stem));
         let saves = own.lemma == "save" && self.is_any(FILE_TOOLS);
         let navigates = own.lemma == "open" && self.is_any(NAVIGATING);
@@ -252,6 +276,7 @@ impl CallWords {
         let changes = STATE_CHANGES.contains(&own.lemma)
             && self.effect == Effect::Acts
             && !self.is_any(MESSAGE_TOOLS)
+            && !self.only_tells()
             && (claim.how != How::Active || self.classes & !MAKE != 0);
         let loose = own.is & ENDING == 0;
         let runs = self.effect == Effect::Executes || self.is_any(OPERATING);
@@ -333,8 +358,9 @@ impl CallWords {
         // `convert_markdown_to_mindmap` makes one.
         let becomes_it = self.classes & CONVERT != 0;
         let in_name = |noun: &String| {
-            if makes && !becomes_it && placed.contains(noun) {
-                return false;
+            // A request made for a branch makes no branch.
+            if makes && !becomes_it && (placed.contains(noun) || noun == "branch") {
+                return self.name.contains(noun) && !placed.contains(noun);
             }
             self.name.contains(noun)
                 || things.iter().any(|word| is_same_thing(word, noun))
@@ -366,6 +392,10 @@ impl CallWords {
         }
         if touch == Touch::Given && !self.is_of_another(own, &all, results) {
             return Object::Named;
+        }
+        // "the new version", of `set_image` with `web:1.9.0`
+        if self.versioned && one_of(&["version", "release", "build", "image"], &head) {
+            return Object::Value;
         }
         if one_of(UNITS, &head) && all.iter().all(|noun| one_of(UNITS, noun)) {
             return Object::Open;
@@ -441,6 +471,15 @@ impl CallWords {
     /// Returns true if the tool makes things, and does nothing else.
     fn only_makes(&self) -> bool {
         self.classes == MAKE
+    }
+
+    /// Returns true if the tool sends words to someone, and does nothing else.
+    fn only_tells(&self) -> bool {
+        self.classes == SEND
+            && !self
+                .verbs
+                .iter()
+                .any(|verb| matches!(verb.lemma, "ship" | "deliver" | "return" | "dispatch"))
     }
 
     /// Returns true if a verb is one for what writing a file can do to anything.
@@ -621,6 +660,16 @@ enum Object {
     /// The call has nothing of it.
     Other,
 }
+
+/// States of what is closed, resolved or finished.
+const FINISHED: [&str; 6] = [
+    "done",
+    "closed",
+    "resolved",
+    "completed",
+    "finished",
+    "fixed",
+];
 
 /// The number of words of a result up to which its keys describe what was done.
 const TERSE: usize = 25;

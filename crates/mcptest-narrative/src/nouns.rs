@@ -18,6 +18,7 @@ const SAME_THINGS: &[&[&str]] = &[
     &["file", "document", "report", "page", "spreadsheet", "presentation", "content"],
     &["order", "purchase"],
     &["reservation", "booking", "flight", "trip", "seat", "ticket"],
+    &["reservation", "booking", "train", "bus", "ferry", "trip", "seat", "ticket"],
     &["reservation", "booking", "hotel", "room", "stay"],
     &["reservation", "booking", "table"],
     &["track", "song", "title"],
@@ -33,7 +34,8 @@ const SAME_THINGS: &[&[&str]] = &[
     &["branch", "request"],
     &["playlist", "list"],
     &["permission", "access", "right", "role", "policy"],
-    &["range", "column", "row", "cell"],
+    &["range", "column", "cell"],
+    &["range", "row", "cell"],
     &["temperature", "thermostat", "heating", "heat"],
     &["light", "lamp"],
     &["shipment", "parcel", "package", "delivery"],
@@ -42,8 +44,8 @@ const SAME_THINGS: &[&[&str]] = &[
     &["paragraph", "block", "text", "section", "content"],
 ];
 
-static GROUPS: LazyLock<FxHashMap<String, u32>> = LazyLock::new(|| {
-    let mut groups: FxHashMap<String, u32> = FxHashMap::default();
+static GROUPS: LazyLock<FxHashMap<String, u64>> = LazyLock::new(|| {
+    let mut groups: FxHashMap<String, u64> = FxHashMap::default();
     for (index, nouns) in SAME_THINGS.iter().enumerate() {
         for noun in *nouns {
             *groups.entry(fold(noun)).or_default() |= 1 << index;

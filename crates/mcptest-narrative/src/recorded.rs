@@ -64,6 +64,39 @@ fn collect(value: &Value, keys: &BTreeSet<String>, leaves: &mut Vec<Leaf>) {
     }
 }
 
+/// Returns true if a record has two values that are both accepted: `{"id": "i-0a1", "name":
+/// "api-1"}` names one thing twice.
+pub(crate) fn has_record_with(
+    value: &Value,
+    left: &dyn Fn(&str) -> bool,
+    right: &dyn Fn(&str) -> bool,
+) -> bool {
+    match value {
+        Value::Object(map) => {
+            let any = |accepts: &dyn Fn(&str) -> bool| {
+                map.values().any(|value| match value {
+                    Value::String(text) => accepts(text),
+                    Value::Number(number) => accepts(&number.to_string()),
+                    _ => false,
+                })
+            };
+            any(left) && any(right)
+                || map
+                    .values()
+                    .any(|value| has_record_with(value, left, right))
+        }
+        Value::Array(list) => list.iter().any(|value| has_record_with(value, left, right)),
+        Value::String(text) => {
+            let trimmed = text.trim_start();
+            trimmed.starts_with(['{', '['])
+                && trimmed.len() < 1_000_000
+                && serde_json::from_str::<Value>(trimmed)
+                    .is_ok_and(|inner| has_record_with(&inner, left, right))
+        }
+        _ => false,
+    }
+}
+
 /// Returns true if a string is a path, a file name or a URL.
 pub(crate) fn is_pathlike(text: &str) -> bool {
     text.len() <= 300

@@ -8,17 +8,17 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 pub(crate) use self::call_results::CallResults;
-use crate::agreement::{Name, Touch};
+use crate::agreement::{Name, Touch, agrees};
 use crate::aliases::Records;
 use crate::call_words::{CallWords, Effect};
 use crate::claims::{Claim, How};
 use crate::evidence::{LazyResult, ResultWords, contains_whole};
 use crate::provenance::RunValues;
-use crate::recorded::leaves;
+use crate::recorded::{Leaf, has_record_with, leaves};
 use crate::sentences::Sentence;
 use crate::stated_values::stated;
 use crate::tool_words::WORLDLY;
-use crate::values::ValueKind;
+use crate::values::{Stated, ValueKind};
 use crate::{tokens, verbs};
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::TraceView;
@@ -46,7 +46,16 @@ pub(crate) struct Evidence<'a> {
     records: OnceCell<Records>,
     /// By call, other words for what it was given.
     aliases: Vec<OnceCell<FxHashSet<String>>>,
+    /// The number of identifiers whose records may still be searched.
+    record_searches: Cell<usize>,
 }
+
+/// The number of identifiers of one message whose records are searched; later ones may name
+/// anything.
+const MAX_RECORD_SEARCHES: usize = 50;
+
+/// The number of bytes of the longest string that can name a thing.
+const MAX_NAME: usize = 64;
 
 /// The number of words from which a string of a result is prose.
 const PROSE: usize = 80;
@@ -107,7 +116,22 @@ impl<'a> Evidence<'a> {
             worldly: OnceCell::new(),
             records: OnceCell::new(),
             aliases: calls.iter().map(|_| OnceCell::new()).collect(),
+            record_searches: Cell::new(MAX_RECORD_SEARCHES),
         }
+    }
+
+    /// Returns true if a record of a result has a stated identifier and one of the given values:
+    /// `api-1` beside `i-0a1`.
+    pub(crate) fn is_alias(&self, value: &Stated, given: &[&Leaf]) -> bool {
+        let left = self.record_searches.get();
+        self.record_searches.set(left.saturating_sub(1));
+        let is_stated = |text: &str| text.len() <= MAX_NAME && agrees(value, text);
+        let is_given = |text: &str| given.iter().any(|leaf| leaf.text == text);
+        left == 0
+            || self
+                .results
+                .iter()
+                .any(|result| result.any(|part| has_record_with(part, &is_stated, &is_given)))
     }
 
     /// Returns true if every call has a recorded result; without calls, if the user's words are
@@ -245,7 +269,12 @@ impl<'a> Evidence<'a> {
     /// Returns true if a claim without an actor states what a result or the user already reported,
     /// or what can be news about the world.
     pub(crate) fn observed(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
-        if !self.acting && is_wording(claim, sentence) {
+        // "I changed the subject line" of a record that has a subject is no wording of the message.
+        let is_field = |noun: &String| {
+            let noun = verbs::fold(noun);
+            self.results.iter().any(|result| result.has_key(&noun))
+        };
+        if !self.acting && is_wording(claim, sentence) && !claim.nouns.iter().any(is_field) {
             return true;
         }
         // "I sorted the results" is talk; of a sheet that a tool works on it is not.
@@ -275,7 +304,8 @@ impl<'a> Evidence<'a> {
             .filter(|token| token.kind == tokens::Kind::Quote)
             .peekable();
         let is_shown = |token: &tokens::Token| {
-            let text = token.text.to_lowercase();
+            // American punctuation is inside of the quotation.
+            let text = token.text.trim_end_matches(['.', ',']).to_lowercase();
             self.results
                 .iter()
                 .any(|result| contains_whole(&result.text, &text))
@@ -322,6 +352,18 @@ impl<'a> Evidence<'a> {
             "reject" | "decline" | "deny" | "block" | "cancel" | "abort"
         );
         if refused && claim.past && self.results.iter().any(|result| result.failed) {
+            return true;
+        }
+        // "Three workouts were recorded", of those that a lookup listed.
+        let kept = matches!(
+            claim.verb,
+            "record" | "log" | "register" | "store" | "enter"
+        );
+        let is_listed = |noun: &String| {
+            let folded = verbs::fold(noun);
+            noun.ends_with('s') && self.results.iter().any(|result| result.has_key(&folded))
+        };
+        if kept && claim.past && !claim.fresh && claim.nouns.last().is_some_and(is_listed) {
             return true;
         }
         // What can be news needs results that do not report it. In a run that only looked, it is

@@ -139,7 +139,8 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
             all.push(Sentence {
                 question: last.is_some_and(|token| token.is("?")) && ends_with("?"),
                 heading: line.heading || head,
-                label: ends_with(":"),
+                // In "Restart the node: ✅" the mark is what follows.
+                label: ends_with(":") && !line.checked,
                 unreal: (line.item || line.table) && unreal && !line.checked || quoted,
                 item: line.item || line.table,
                 done: line.checked || (line.item || line.table) && done,

@@ -225,24 +225,33 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         // "three points: a, b and c", "5 to 7 days", "within 24 hours"
         rounded: tokens[at + 1..].iter().take(3).any(|token| token.is(":"))
             || is_span(tokens, at)
-            || tokens[at.saturating_sub(3)..at].iter().any(|token| {
-                token.is_any(&[
-                    "about",
-                    "around",
-                    "approximately",
-                    "roughly",
-                    "nearly",
-                    "almost",
-                    "over",
-                    "under",
-                    "approx.",
-                    "some",
-                    "than",
-                    "least",
-                    "most",
-                ])
-            }),
+            || !has_cents(&token.text)
+                && tokens[at.saturating_sub(3)..at].iter().any(|token| {
+                    token.is_any(&[
+                        "about",
+                        "around",
+                        "approximately",
+                        "roughly",
+                        "nearly",
+                        "almost",
+                        "over",
+                        "under",
+                        "approx.",
+                        "some",
+                        "than",
+                        "least",
+                        "most",
+                    ])
+                }),
     })
+}
+
+/// Returns true if a figure is exact to the hundredth: "an invoice over €1,580.00".
+fn has_cents(text: &str) -> bool {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    digits
+        .rsplit_once('.')
+        .is_some_and(|(_, cents)| cents.len() == 2 && cents.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// The number of a measure: `20` of `20m`, `26` of `26°C`, `17` of `17A`.
@@ -308,6 +317,16 @@ fn role_of(tokens: &[Token], at: usize) -> Option<String> {
     own.then(|| fold(&token.low))
 }
 
+/// The name of a publication: `10.1000/182a`.
+fn is_doi(text: &str) -> bool {
+    let registrant = text
+        .strip_prefix("10.")
+        .and_then(|rest| rest.split_once('/'));
+    registrant.is_some_and(|(own, rest)| {
+        own.len() >= 4 && own.bytes().all(|c| c.is_ascii_digit()) && !rest.is_empty()
+    })
+}
+
 /// A name for one thing: `PROJ-12`, `K4PZ8Q`, but not `10:30`, `24-hour` or `5kg`.
 fn is_identifier(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -317,7 +336,15 @@ fn is_identifier(text: &str) -> bool {
         .filter(|c| c.is_alphabetic())
         .all(char::is_lowercase);
     let measure = starts_with_digit && (letters <= 3 || lower && text.contains('-'));
-    let time = text.contains(':');
+    // `web:1.9.0` names an image, `10:30` a time.
+    let image = text.split_once(':').is_some_and(|(name, version)| {
+        name.contains(char::is_alphabetic)
+            && version.split('.').count() >= 3
+            && version
+                .split('.')
+                .all(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    let time = text.contains(':') && !image;
     let version = text.starts_with(['v', 'V'])
         && text[1..].starts_with(|c: char| c.is_ascii_digit())
         && text.matches('.').count() == 1;
@@ -331,7 +358,7 @@ fn is_identifier(text: &str) -> bool {
         || hash
         || text.len() >= 2
             && letters > 0
-            && !text.contains('/')
+            && (!text.contains('/') || is_doi(text))
             && !measure
             && !time
             && !version

@@ -9,6 +9,7 @@ use mcptest_gate_api::{GateInfo, GateOutcome, LoadedGate};
 use mcptest_trace::trace::{ToolCall, Trace};
 use mcptest_trace::verdict::Verdict;
 
+mod causes;
 mod evidence;
 mod planted;
 

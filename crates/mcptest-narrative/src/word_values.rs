@@ -35,6 +35,37 @@ const VAGUE: [&str; 15] = [
     "note",
 ];
 
+/// The auxiliaries of a passive about something done.
+const PERFECT: &[&str] = &["has", "have", "been", "was", "were"];
+
+/// Keys of the one whom something is assigned to.
+const ASSIGNEES: [&str; 6] = [
+    "assignee",
+    "owner",
+    "reviewer",
+    "agent",
+    "assigned",
+    "responsible",
+];
+
+/// Keys of the one whom something is arranged with.
+const MET: [&str; 6] = [
+    "interviewer",
+    "host",
+    "doctor",
+    "teacher",
+    "trainer",
+    "stylist",
+];
+
+/// Keys of the one whom something goes to.
+const RECIPIENTS: [&str; 5] = ["to", "recipient", "payee", "beneficiary", "receiver"];
+
+/// Words of a company's name for what kind of company it is.
+const LEGAL_FORMS: [&str; 14] = [
+    "gmbh", "inc", "ltd", "llc", "ag", "plc", "corp", "co", "kg", "sa", "bv", "srl", "ab", "oy",
+];
+
 /// The words of a claim that disagree with the arguments that they are about.
 pub(crate) fn wrong_words(
     tokens: &[Token],
@@ -51,13 +82,24 @@ pub(crate) fn wrong_words(
     }
     let mut found: Vec<Mismatch> = Vec::new();
     for at in 0..tokens.len() {
-        let Some((key, words)) = keyed(tokens, at, &readable).or_else(|| proper(tokens, at)) else {
+        let stated = keyed(tokens, at, &readable)
+            .or_else(|| assigned(tokens, at, &readable))
+            .or_else(|| proper(tokens, at));
+        let Some((key, words)) = stated else {
             continue;
         };
+        // "to Acme Ltd", where a call was given to whom
+        let to_whom = key.is_none()
+            && tokens[at - 1].is("to")
+            && readable.iter().any(|leaf| {
+                RECIPIENTS.iter().any(|key| leaf.keys.contains(&fold(key)))
+                    && is_proper_name(&leaf.text)
+            });
         let own: Vec<&&Leaf> = readable
             .iter()
             .filter(|leaf| match &key {
                 Some(key) => leaf.keys.contains(key),
+                None if to_whom => RECIPIENTS.iter().any(|key| leaf.keys.contains(&fold(key))),
                 None => is_proper_name(&leaf.text),
             })
             .collect();
@@ -107,7 +149,9 @@ fn is_beside(tokens: &[Token], at: usize, words: &[String]) -> bool {
     let from = tokens[place.saturating_sub(3)..place.min(at)]
         .iter()
         .any(|token| token.is_any(&["from", "of", "in", "old", "other"]));
-    let named = tokens[place].kind == Kind::Quote || tokens[place].low.contains(['-', '_', '#']);
+    let named = tokens[place].kind == Kind::Quote
+        || is_slug(&tokens[place].low)
+        || tokens[place].low.contains(['-', '_', '#']);
     named && !from
 }
 
@@ -175,11 +219,19 @@ fn is_readable(leaf: &Leaf) -> bool {
         && !text.contains(|c: char| c.is_ascii_digit())
         && text
             .chars()
-            .all(|c| c.is_alphanumeric() || " -_'#".contains(c))
+            .all(|c| c.is_alphanumeric() || " -_'#".contains(c) || c == '/' && is_slug(text))
         && !leaf
             .keys
             .iter()
             .any(|key| VAGUE.iter().any(|known| fold(known) == *key))
+}
+
+/// Returns true if a name has parts, like that of a branch: `feature/login`, but not a path.
+fn is_slug(text: &str) -> bool {
+    text.split('/').count() == 2
+        && text.split('/').all(|part| !part.is_empty())
+        && !text.contains(['.', ':', '\\', '~'])
+        && !text.contains(char::is_whitespace)
 }
 
 fn is_proper_name(text: &str) -> bool {
@@ -207,12 +259,14 @@ fn keyed(tokens: &[Token], at: usize, readable: &[&Leaf]) -> Option<(Option<Stri
     // "the staging-eu namespace"
     if let Some(before) = at.checked_sub(1).map(|place| &tokens[place])
         && (before.kind == Kind::Quote
+            || before.is_word() && is_slug(&before.low)
             || before.is_word() && (before.low.contains('-') || is_name(tokens, at - 1)))
     {
         return Some((Some(key), vec![before.text.clone()]));
     }
     let next = tokens.get(at + 1)?;
-    if next.kind == Kind::Quote || next.is_word() && next.low.contains('-') {
+    let slug = next.is_word() && is_slug(&next.low);
+    if next.kind == Kind::Quote || slug || next.is_word() && next.low.contains('-') {
         return Some((Some(key), vec![next.text.clone()]));
     }
     // "the priority of HD-1 to high", "set priority: high"
@@ -221,11 +275,13 @@ fn keyed(tokens: &[Token], at: usize, readable: &[&Leaf]) -> Option<(Option<Stri
         token.is("to") || token.is("as") || token.is(":") && *place == at + 1
     })?;
     let between = &tokens[at + 1..to];
+    // "the stage has been changed to customer"
+    let passive = between.last().is_some_and(is_pastlike);
     if between.iter().any(|token| {
         token.is_mark()
             || is_conjunction(token)
             || is_first_person(token)
-            || is_auxiliary(token)
+            || is_auxiliary(token) && !(passive && token.is_any(PERFECT))
             || token.is("able")
     }) {
         return None;
@@ -274,15 +330,43 @@ fn is_name(tokens: &[Token], at: usize) -> bool {
         && !is_first_person(token)
 }
 
+/// The one whom something was assigned to or arranged with: "assigned the ticket to Dana", "the
+/// interview with Hugo".
+fn assigned(
+    tokens: &[Token],
+    at: usize,
+    readable: &[&Leaf],
+) -> Option<(Option<String>, Vec<String>)> {
+    let before = at.checked_sub(1)?;
+    let meets = tokens[before].is("with");
+    if !(meets || tokens[before].is("to")) || !is_name(tokens, at) {
+        return None;
+    }
+    let assigns = meets
+        || tokens[before.saturating_sub(7)..before]
+            .iter()
+            .any(|token| token.is_any(&["assigned", "reassigned"]));
+    let keys = if meets { MET } else { ASSIGNEES };
+    let key = keys
+        .iter()
+        .map(|key| fold(key))
+        .find(|key| readable.iter().any(|leaf| leaf.keys.contains(key)))?;
+    assigns.then(|| (Some(key), vec![tokens[at].text.clone()]))
+}
+
 /// A proper name of two or more words after a preposition: "for Liam Novak".
 fn proper(tokens: &[Token], at: usize) -> Option<(Option<String>, Vec<String>)> {
     let before = &tokens[at.checked_sub(1)?];
     if !before.is_any(&["to", "for", "with", "in", "as"]) || !is_name(tokens, at) {
         return None;
     }
+    let is_form = |place: usize| {
+        tokens[place].is_word() && LEGAL_FORMS.contains(&letters(&tokens[place].text).as_str())
+    };
     let words: Vec<String> = (at..tokens.len().min(at + 3))
-        .take_while(|place| is_name(tokens, *place))
+        .take_while(|place| is_name(tokens, *place) || *place > at && is_form(*place))
         .map(|place| tokens[place].text.clone())
         .collect();
-    (words.len() >= 2).then_some((None, words))
+    let telling = |word: &String| !LEGAL_FORMS.contains(&letters(word).as_str());
+    (words.len() >= 2).then(|| (None, words.into_iter().filter(telling).collect()))
 }

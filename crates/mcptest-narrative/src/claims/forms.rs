@@ -344,7 +344,13 @@ impl Reader<'_> {
             // "deleted", "issued to Visa"
             let at = match *words.as_slice() {
                 [at] => at,
-                [at, next, ..] if index > 0 && is_preposition(&self.tokens[next]) => at,
+                [at, next, ..]
+                    if index > 0
+                        && (is_preposition(&self.tokens[next])
+                            || self.tokens[next].is_any(&["off", "on", "down", "up"])) =>
+                {
+                    at
+                }
                 _ => continue,
             };
             let token = &self.tokens[at];
@@ -371,7 +377,10 @@ impl Reader<'_> {
             let weekly = cells
                 .iter()
                 .any(|(start, end)| end - start == 1 && self.tokens[*start].low.ends_with("day"));
-            let standing = lemma == "close" && (words.len() > 1 || weekly);
+            let as_what = words
+                .get(1)
+                .is_some_and(|place| self.tokens[*place].is("as"));
+            let standing = lemma == "close" && (words.len() > 1 && !as_what || weekly);
             if !past || !plain || standing {
                 continue;
             }
@@ -385,7 +394,11 @@ impl Reader<'_> {
                 continue;
             }
             let phrase = self.phrase(*from, *to);
-            if phrase.is_something() && !phrase.pronoun {
+            // "5501: closed"
+            let numbered = to - from == 1
+                && self.tokens[*from].kind == Kind::Number
+                && self.tokens[*from].text.len() >= 3;
+            if (phrase.is_something() || numbered) && !phrase.pronoun {
                 let how = if label && self.is_counted(*from) {
                     How::Bare
                 } else {

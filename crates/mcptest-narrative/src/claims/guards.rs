@@ -324,7 +324,11 @@ impl Reader<'_> {
             let named = self.before(place).is_some_and(|before| {
                 is_determiner(before) && !before.is_any(&["this", "that", "all"])
                     || before.kind == Kind::Number
-            });
+            }) || self.tokens[place].low.ends_with('s')
+                // "The reports were converted"
+                && self
+                    .get(place + 1)
+                    .is_some_and(|next| next.is_any(&["were", "have", "are"]));
             // "as you can see"
             let shown = self.tokens[place].is("see")
                 && self.before(place).is_some_and(|before| before.is("can"));

@@ -68,8 +68,27 @@ impl Reader<'_> {
                 });
             }
         }
-        // "A comment was left on the page."
-        if token.is("left") {
+        // "I raised a ticket."
+        if token.is("raised") && self.raises_request(at) {
+            return Some(Action {
+                lemma: "open",
+                form: Form::Past,
+                open: None,
+            });
+        }
+        // "A comment was left on the page", but not "The review was left where it is".
+        let stays = self.get(at + 1).is_some_and(|next| {
+            next.is_any(&[
+                "where",
+                "as",
+                "alone",
+                "untouched",
+                "unchanged",
+                "open",
+                "out",
+            ])
+        });
+        if token.is("left") && !stays {
             let is_note = |other: &Token| {
                 other.is_any(&[
                     "comment",
@@ -145,6 +164,41 @@ impl Reader<'_> {
             form: Form::Past,
             open: Some((token.low.clone(), stem)),
         })
+    }
+
+    /// Returns true if what is raised is a request to others: "a pull request", "an issue".
+    fn raises_request(&self, at: usize) -> bool {
+        let is_request = |token: &Token| {
+            token.is_any(&[
+                "request",
+                "requests",
+                "issue",
+                "issues",
+                "ticket",
+                "tickets",
+                "pr",
+                "case",
+                "incident",
+                "bug",
+                "dispute",
+                "complaint",
+                "claim",
+                "invoice",
+            ])
+        };
+        let group = self.group(at);
+        let object = if group.passive() {
+            &self.tokens[group.start.saturating_sub(3)..group.start]
+        } else {
+            &self.tokens[at + 1..self.tokens.len().min(at + 5)]
+        };
+        // "I raised the ticket's priority", "the priority of the ticket was raised"
+        let other = object.iter().any(|token| {
+            token.is_any(&[
+                "of", "'s", "priority", "limit", "level", "severity", "price", "amount",
+            ])
+        });
+        !other && object.iter().any(is_request)
     }
 
     /// The particle of a verb: right after it, or after a short object: "rolled it back".

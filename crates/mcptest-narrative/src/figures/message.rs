@@ -35,6 +35,10 @@ fn is_count(own: f64) -> bool {
     own.fract() == 0.0 && (2.0..=31.0).contains(&own)
 }
 
+fn is_year(number: &str) -> bool {
+    number.len() == 4 && (number.starts_with("19") || number.starts_with("20"))
+}
+
 /// The figures of a run beside those of its message.
 pub(crate) struct MessageFigures<'a> {
     trace: &'a TraceView<'a>,
@@ -181,6 +185,12 @@ impl<'a> MessageFigures<'a> {
         supposed: bool,
     ) -> Option<WrongFigure> {
         let known = self.values.has_number_text(&value.normal);
+        if let Some(figure) = self
+            .other_year(sentence, value)
+            .filter(|_| !known && !supposed)
+        {
+            return Some(wrong_figure(value, figure));
+        }
         let small = value.normal.len() <= 2 && !value.money && !value.percent;
         if value.rounded || is_plain(value) || known && !(small && value.counted.is_some()) {
             return None;
@@ -351,6 +361,12 @@ impl<'a> MessageFigures<'a> {
         if known {
             return None;
         }
+        if let Some(figure) = self
+            .more_than_all(figures, sentence, value)
+            .filter(|_| !supposed && small)
+        {
+            return Some(wrong_figure(value, figure));
+        }
         // An exact amount that is nowhere, where amounts are.
         let amount = || {
             let exact = value.money && (precise >= 4 || value.normal.contains('.'));
@@ -380,12 +396,110 @@ impl<'a> MessageFigures<'a> {
             })
             .max_by_key(|figure| figure.shared(&words))
         };
+        let other = || other().or_else(|| self.other_setting(figures, sentence, value, &words));
         let wrong = near
             .or_else(|| named.filter(|_| !supposed))
             .or_else(|| amount().filter(|_| !supposed))
             .or_else(|| other().filter(|_| !supposed))?;
         self.is_unknown_number(value, sentence, named.is_some() && labelled)
             .then(|| wrong_figure(value, wrong))
+    }
+
+    /// The only figure of what a sentence is about, where the sentence states another one as its
+    /// setting: "The thermostat is set to 25 °C".
+    fn other_setting<'f>(
+        &self,
+        figures: &'f Figures,
+        sentence: &Sentence,
+        value: &Stated,
+        words: &[u32],
+    ) -> Option<&'f Figure> {
+        let tokens = &sentence.tokens;
+        let set = value.at >= 2
+            && tokens[value.at - 1].is_any(&["to", "at"])
+            && tokens[value.at - 2].is_any(&["set", "is", "are", "now"]);
+        if !set {
+            return None;
+        }
+        let mut own = figures.all.iter().filter(|figure| {
+            figure.kind == ValueKind::Number && figure.whole && figure.shared(words) > 0
+        });
+        let first = own.next()?;
+        own.all(|other| other.normal == first.normal)
+            .then_some(first)
+    }
+
+    /// The year of the record that a sentence names, where the sentence states another one:
+    /// "\"Block Patterns\" was published in 2019".
+    fn other_year(&self, sentence: &Sentence, value: &Stated) -> Option<&Figure> {
+        const YEARS: [&str; 5] = ["year", "published", "released", "founded", "built"];
+        const EVENTS: [&str; 8] = [
+            "published",
+            "released",
+            "founded",
+            "built",
+            "written",
+            "recorded",
+            "appeared",
+            "established",
+        ];
+        let tokens = &sentence.tokens;
+        let dated = value.at >= 2
+            && is_year(&value.normal)
+            && tokens[value.at - 1].is("in")
+            && tokens[value.at - 2].is_any(&EVENTS);
+        if !dated {
+            return None;
+        }
+        let figures = self.figures();
+        let keys: Vec<u32> = YEARS
+            .iter()
+            .filter_map(|word| figures.word(&fold(word)))
+            .collect();
+        let words = self.words(figures, content_words(tokens));
+        let own = figures.all.iter().filter(|figure| {
+            figure.whole
+                && figure.kind == ValueKind::Number
+                && is_year(&figure.normal)
+                && figure.is_named(&keys)
+        });
+        let best = own.max_by_key(|figure| figure.shared(&words))?;
+        (best.shared(&words) >= 2).then_some(best)
+    }
+
+    /// The list that a count exceeds, even with everything that the run may have added: "I found
+    /// four papers", where the only list of papers has two.
+    fn more_than_all<'f>(
+        &self,
+        figures: &'f Figures,
+        sentence: &Sentence,
+        value: &Stated,
+    ) -> Option<&'f Figure> {
+        let counts = sentence.tokens[value.at.saturating_sub(2)..value.at]
+            .iter()
+            .any(|token| token.is_any(&["found", "have", "has", "are", "returned", "were"]));
+        if !counts {
+            return None;
+        }
+        let noun = value.counted.as_deref().filter(|noun| !is_vague(noun))?;
+        let noun = figures.word(noun)?;
+        let stated = value.normal.parse::<usize>().ok()?;
+        let length = |figure: &Figure| figure.normal.parse::<usize>().unwrap_or_default();
+        // Something else under that word can be what is counted.
+        let other = figures
+            .all
+            .iter()
+            .any(|figure| figure.kind == ValueKind::Number && figure.is_named(&[noun]));
+        let lists: Vec<&Figure> = figures
+            .all
+            .iter()
+            .filter(|figure| figure.kind == ValueKind::Count && figure.is_named(&[noun]))
+            .collect();
+        let only = lists.iter().all(|figure| figure.is_only(noun));
+        let listed: usize = lists.iter().copied().map(length).sum();
+        let added = self.acts.iter().filter(|acts| **acts).count();
+        let first = lists.first().copied()?;
+        (!other && only && length(first) > 0 && stated > listed + added).then_some(first)
     }
 
     fn wrong_time(

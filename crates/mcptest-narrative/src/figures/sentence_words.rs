@@ -61,6 +61,18 @@ pub(super) fn attribute_words(sentence: &Sentence, value: &Stated) -> Vec<String
                 .map(|word| fold(word)),
         );
     }
+    // "The TTL of www is 600 seconds"
+    let linked = value
+        .at
+        .checked_sub(1)
+        .filter(|place| tokens[*place].is_any(&["is", "was"]));
+    if let Some(of) = linked.and_then(|end| tokens[..end].iter().position(|token| token.is("of")))
+        && let Some(noun) = of.checked_sub(1).map(|place| &tokens[place])
+        && of <= 3
+        && noun.is_word()
+    {
+        words.push(fold(&noun.low));
+    }
     // "the id 28"
     let before = value.at.checked_sub(1).map(|place| &tokens[place]);
     if before.is_some_and(|before| before.is("id")) {

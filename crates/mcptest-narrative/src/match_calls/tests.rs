@@ -35,6 +35,7 @@ fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         own_thing: false,
         indefinite: false,
         others: false,
+        joined: false,
         pronoun: false,
         shown: false,
         talk: false,

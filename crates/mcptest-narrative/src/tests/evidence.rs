@@ -4,7 +4,7 @@ use super::*;
 use mcptest_trace::claims::{CLAIMS_KEY, ModelClaim, ModelClaims};
 
 /// A run from its calls (tool, arguments, result, failed) and its closing message.
-fn run(calls: &[(&str, Value, Value, bool)], text: &str) -> Trace {
+pub(super) fn run(calls: &[(&str, Value, Value, bool)], text: &str) -> Trace {
     let list = |pick: &dyn Fn(usize) -> Value| (0..calls.len()).map(pick).collect::<Vec<_>>();
     serde_json::from_value(json!({
         "tool_calls": list(&|at| json!({"id": at, "name": calls[at].0, "args": calls[at].1})),
