@@ -1,5 +1,5 @@
-//! A comparison as workflow commands: an error for each test that regressed, a warning for each that
-//! was lost, and a notice with the counts.
+//! A comparison as workflow commands: an error for each test that regressed, a warning for each
+//! that was lost, and a notice with the counts.
 
 use std::io::Write;
 
