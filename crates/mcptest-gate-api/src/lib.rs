@@ -315,8 +315,12 @@ fn wrong_scale<G: Gate>(
     at: &str,
 ) -> Vec<Problem> {
     let text = expectation.target.as_str();
-    match G::TARGETS.iter().find(|target| target.name == text) {
-        Some(target) => bounds::warnings(written, target.name, target.unit, at),
+    let of = |target: &&TargetInfo| {
+        let rest = text.strip_prefix(target.name);
+        rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('[') && rest.ends_with(']')))
+    };
+    match G::TARGETS.iter().find(of) {
+        Some(target) => bounds::warnings(written, text, target.unit, at),
         None => Vec::new(),
     }
 }

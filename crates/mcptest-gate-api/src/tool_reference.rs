@@ -10,8 +10,9 @@ pub struct ToolReference {
     pub name: String,
     /// The server, if the block names it next to the tool.
     pub server: Option<String>,
-    /// True if the tool must not be called.
-    pub forbidden: bool,
+    /// True if nothing depends on the tool being offered, as for one that must not be called: then
+    /// a name that no server offers is a warning, never an error.
+    pub optional: bool,
 }
 
 impl ToolReference {
@@ -22,7 +23,7 @@ impl ToolReference {
             pointer: pointer.into(),
             name: name.to_owned(),
             server: None,
-            forbidden: false,
+            optional: false,
         }
     }
 
@@ -33,10 +34,10 @@ impl ToolReference {
         self
     }
 
-    /// The same tool, which must not be called.
+    /// The same tool, which need not be offered.
     #[must_use]
-    pub fn forbidden(mut self) -> Self {
-        self.forbidden = true;
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
         self
     }
 

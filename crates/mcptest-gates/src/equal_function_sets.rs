@@ -357,6 +357,16 @@ pub(crate) fn pooled_recall(
     })
 }
 
+/// The tools that a block's `classes:` name.
+pub(super) fn class_tools(classes: &[Class]) -> Vec<ToolReference> {
+    let mut tools = Vec::new();
+    for (index, class) in classes.iter().enumerate() {
+        let pointer = format!("/classes/{index}/members");
+        tools.extend(ToolReference::of_list(&pointer, &class.members));
+    }
+    tools
+}
+
 /// The problems of a block's `classes:` that the schema does not find.
 pub(super) fn check_classes(classes: &[Class]) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -418,13 +428,7 @@ impl Gate for EqualFunctionSets {
     }
 
     fn tool_names(&self) -> Vec<ToolReference> {
-        let classes = self.classes.iter().enumerate();
-        classes
-            .flat_map(|(index, class)| {
-                ToolReference::of_list(&format!("/classes/{index}/members"), &class.members)
-                    .collect::<Vec<_>>()
-            })
-            .collect()
+        class_tools(&self.classes)
     }
 
     type Accumulator = SelectionAccumulator;

@@ -67,12 +67,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::equal_function_sets::{
-    Class, NamedTools, SelectionBounds, SelectionCounts, check_classes, score_selection,
+    Class, NamedTools, SelectionBounds, SelectionCounts, check_classes, class_tools,
+    score_selection,
 };
 use crate::first_runs::FirstRuns;
 use crate::forecast::{Bounds, Forecast};
 use crate::run_rows::RunRows;
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_catalog::prices::Usd;
 use mcptest_catalog::tokens;
 use mcptest_json::text::one_line;
@@ -371,6 +372,10 @@ impl Gate for TokenEfficiency {
             return vec![Problem::new("/classes", "at least one class is needed")];
         }
         check_classes(&self.classes)
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        class_tools(&self.classes)
     }
 
     type Accumulator = EfficiencyAccumulator;

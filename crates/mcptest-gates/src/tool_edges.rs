@@ -345,7 +345,7 @@ impl Gate for ToolEdges {
         let allowed = self.allowed.as_deref().unwrap_or_default();
         let mut names: Vec<_> = ToolReference::of_list("/allowed", allowed).collect();
         let restricted = ToolReference::of_list("/restricted", &self.restricted);
-        names.extend(restricted.map(ToolReference::forbidden));
+        names.extend(restricted.map(ToolReference::optional));
         for (index, pair) in self.delegation.iter().enumerate() {
             let at = format!("/delegation/{index}");
             names.push(ToolReference::new(format!("{at}/from"), &pair.from));

@@ -261,7 +261,8 @@ use mcptest_gate_api::forecast::{Bounds, Forecast};
 use mcptest_gate_api::run_list::RunList;
 use mcptest_gate_api::run_rows::RunRows;
 use mcptest_gate_api::{
-    Accumulator, Context, Gate, LoadContext, ReadingRequest, Run, Score, TargetInfo, Unit,
+    Accumulator, Context, Gate, LoadContext, ReadingRequest, Run, Score, TargetInfo, ToolReference,
+    Unit,
 };
 use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
@@ -574,6 +575,14 @@ impl Gate for Narrative {
             )],
             _ => Vec::new(),
         }
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        let listed = ToolReference::of_list("/mutating_tools", &self.mutating_tools).chain(
+            ToolReference::of_list("/readonly_tools", &self.readonly_tools),
+        );
+        // The lists may be those of several servers, of which a test uses one.
+        listed.map(ToolReference::optional).collect()
     }
 
     fn reading(&self) -> Option<ReadingRequest> {

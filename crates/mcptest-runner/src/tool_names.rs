@@ -162,11 +162,11 @@ fn compare(
         .flat_map(|(_, tools)| tools.iter().cloned())
         .collect();
     let unknown = test.unknown_tools(&tools, &[], servers);
-    let (forbidden, needed): (Vec<_>, Vec<_>) = unknown
+    let (optional, needed): (Vec<_>, Vec<_>) = unknown
         .into_iter()
         .filter(|unknown| !unknown.named.is_reported())
-        .partition(|unknown| unknown.named.is_forbidden());
-    for unknown in forbidden {
+        .partition(|unknown| unknown.named.is_optional());
+    for unknown in optional {
         warn(unknown.message());
     }
     let mut messages: Vec<String> = needed

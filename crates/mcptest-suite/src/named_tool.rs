@@ -35,10 +35,10 @@ impl NamedTool {
         }
     }
 
-    /// True if the tool must not be called: then a wrong name is a warning, never an error.
+    /// Returns true if a wrong name is a warning, never an error.
     #[must_use]
-    pub fn is_forbidden(&self) -> bool {
-        self.reference.forbidden
+    pub fn is_optional(&self) -> bool {
+        self.reference.optional
     }
 
     /// Returns true if the name was reported when the suite was loaded.

@@ -18,6 +18,29 @@ enum Comparison {
     Equal,
 }
 
+/// A matcher that the figure meets always or never, unless its value is on the right scale.
+#[derive(Debug, Clone, PartialEq)]
+struct Bound<'a> {
+    test: Test<'a>,
+    /// True below an odd number of `not` and `!=`.
+    negated: bool,
+    /// True for a bound on the items of a list.
+    of_items: bool,
+    /// The place of the value.
+    pointer: String,
+}
+
+/// The part of a matcher that decides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Test<'a> {
+    /// A comparison with a number.
+    Number(Comparison, f64),
+    /// Equality with a value that is not a number.
+    Value(&'a Value),
+    /// A matcher for strings, lists or mappings.
+    NoNumber,
+}
+
 /// Warnings about the bounds of an expectation on a figure of this unit. `at` is the pointer of the
 /// expectation.
 #[must_use]
@@ -32,64 +55,105 @@ pub fn warnings(written: &WrittenExpectation, target: &str, unit: Unit, at: &str
             None => return Vec::new(),
         },
     };
-    let bounds = matcher.map_or_else(Vec::new, |one| bounds(one, &at));
-    if unit == Unit::List {
-        return bounds
-            .into_iter()
-            .map(|(_, _, pointer)| of_list(target, pointer))
-            .collect();
-    }
-    let Some((min, max)) = unit.range() else {
-        return Vec::new();
-    };
     let mut found = Vec::new();
-    for (comparison, bound, pointer) in bounds {
-        if let Some(effect) = effect(comparison, bound, min, max) {
-            let range = range_text(unit);
-            let message = format!("{effect}: `{target}` is {range}");
-            let problem = Problem::new(pointer, message).as_warning();
-            found.push(match intent(bound, unit) {
-                Some(meant) => problem.help(format!("did you mean {meant}?")),
-                None => problem,
-            });
-        }
+    if let Some(matcher) = matcher {
+        bounds(matcher, at, (false, false), &mut found);
     }
-    found
+    let warnings = found
+        .into_iter()
+        .filter_map(|bound| warning(bound, target, unit));
+    warnings.collect()
+}
+
+/// The warning about a bound, if the range of the unit makes it pointless.
+fn warning(bound: Bound<'_>, target: &str, unit: Unit) -> Option<Problem> {
+    let item = target.ends_with(']') || bound.of_items;
+    let unit = match (unit, item) {
+        (Unit::List, false) => return of_list(bound, target),
+        // The items of a list are whole percents.
+        (Unit::List, true) => Unit::Percent,
+        // Quantifiers are for lists.
+        (_, _) if bound.of_items => return None,
+        (unit, _) => unit,
+    };
+    let (min, max) = unit.range()?;
+    let (effect, meant) = match bound.test {
+        Test::Number(comparison, number) => (
+            effect(comparison, number, unit, (min, max))?,
+            intent(number, unit),
+        ),
+        // An undefined figure is null.
+        Test::Value(Value::Null) => return None,
+        Test::Value(value) => (NEVER, meant_number(value, unit)),
+        Test::NoNumber => (NEVER, None),
+    };
+    let effect = match (effect, bound.negated) {
+        (ALWAYS, true) => NEVER,
+        (NEVER, true) => ALWAYS,
+        (effect, _) => effect,
+    };
+    let subject = if bound.of_items {
+        format!("an item of `{target}`")
+    } else {
+        format!("`{target}`")
+    };
+    let message = format!("{effect}: {subject} is {}", range_text(unit));
+    let problem = Problem::new(bound.pointer, message).as_warning();
+    Some(match meant {
+        Some(meant) => problem.help(format!("did you mean {meant}?")),
+        None => problem,
+    })
 }
 
 /// The warning about a list that is compared with a number.
-fn of_list(target: &str, pointer: String) -> Problem {
-    Problem::new(
-        pointer,
-        format!("no value meets this: `{target}` is a list"),
-    )
-    .help(format!(
-        "compare an item (`{target}[-1]` is the last), or all of them: `every: {{…}}`"
-    ))
-    .as_warning()
+fn of_list(bound: Bound<'_>, target: &str) -> Option<Problem> {
+    let Test::Number(..) = bound.test else {
+        return None;
+    };
+    let message = format!("no value meets this: `{target}` is a list");
+    let help =
+        format!("compare an item (`{target}[-1]` is the last), or all of them: `every: {{…}}`");
+    let problem = Problem::new(bound.pointer, message).help(help);
+    (!bound.negated).then(|| problem.as_warning())
 }
 
-/// The comparisons of a matcher, each with the pointer of its number.
-fn bounds(matcher: &Value, at: &str) -> Vec<(Comparison, f64, String)> {
+/// Collects the tests of a matcher, each with the pointer of its value. `within` is `negated` and
+/// `of_items` of the place.
+fn bounds<'a>(matcher: &'a Value, at: String, within: (bool, bool), found: &mut Vec<Bound<'a>>) {
     use Comparison::{AtLeast, AtMost, Equal, LessThan, MoreThan};
-    let mut found = Vec::new();
-    let mut add = |comparison, value: &Value, pointer: String| {
-        if let Some(bound) = value.as_f64() {
-            found.push((comparison, bound, pointer));
-        }
+    let (negated, of_items) = within;
+    let mut add = |test, negated, pointer| {
+        found.push(Bound {
+            test,
+            negated,
+            of_items,
+            pointer,
+        });
     };
     let Value::Object(rules) = matcher else {
-        add(Equal, matcher, at.to_owned());
-        return found;
+        add(equality(matcher), negated, at);
+        return;
     };
     for (rule, value) in rules {
-        let pointer = pointer_join(at, rule);
-        match rule.as_str() {
-            ">=" => add(AtLeast, value, pointer),
-            ">" => add(MoreThan, value, pointer),
-            "<=" => add(AtMost, value, pointer),
-            "<" => add(LessThan, value, pointer),
-            "==" | "exact" => add(Equal, value, pointer),
+        let pointer = pointer_join(&at, rule);
+        let comparison = match rule.as_str() {
+            ">=" => AtLeast,
+            ">" => MoreThan,
+            "<=" => AtMost,
+            "<" => LessThan,
+            "==" | "exact" => {
+                add(equality(value), negated, pointer);
+                continue;
+            }
+            "!=" => {
+                add(equality(value), !negated, pointer);
+                continue;
+            }
+            "contains" | "icontains" | "contains-all" | "contains_all" | "contains-any"
+            | "contains_any" | "regex" | "length" => {
+                add(Test::NoNumber, negated, pointer);
+                continue;
+            }
             "schema" => {
                 for (key, limit) in value.as_object().into_iter().flatten() {
                     let comparison = match key.as_str() {
@@ -100,33 +164,71 @@ fn bounds(matcher: &Value, at: &str) -> Vec<(Comparison, f64, String)> {
                         "const" => Equal,
                         _ => continue,
                     };
-                    add(comparison, limit, pointer_join(&pointer, key));
+                    if let Some(limit) = limit.as_f64() {
+                        let test = Test::Number(comparison, limit);
+                        add(test, negated, pointer_join(&pointer, key));
+                    }
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        if let Some(bound) = value.as_f64() {
+            add(Test::Number(comparison, bound), negated, pointer);
+        }
+    }
+    for (rule, value) in rules {
+        let pointer = pointer_join(&at, rule);
+        match (rule.as_str(), value) {
+            ("not", inner) => bounds(inner, pointer, (!negated, of_items), found),
+            ("any" | "every", inner) => bounds(inner, pointer, (negated, true), found),
+            ("none", inner) => bounds(inner, pointer, (!negated, true), found),
+            ("all-of" | "all_of" | "any-of" | "any_of", Value::Array(parts)) => {
+                for (index, part) in parts.iter().enumerate() {
+                    let pointer = pointer_join(&pointer, &index.to_string());
+                    bounds(part, pointer, within, found);
                 }
             }
             _ => {}
         }
     }
-    found
 }
+
+/// The test that a value is equal to this one.
+fn equality(value: &Value) -> Test<'_> {
+    match value.as_f64() {
+        Some(number) => Test::Number(Comparison::Equal, number),
+        None => Test::Value(value),
+    }
+}
+
+const ALWAYS: &str = "this is true for every value";
+const NEVER: &str = "no value meets this";
+const ZERO: &str = "this only distinguishes 0 from all other values";
 
 /// The effect of a bound that the range makes pointless. On a scale of whole percents, a bound
 /// between 0 and 1 only distinguishes zero from everything else.
-fn effect(comparison: Comparison, bound: f64, min: f64, max: f64) -> Option<&'static str> {
-    const ALWAYS: &str = "this is true for every value";
-    const NEVER: &str = "no value meets this";
-    const ZERO: &str = "this only distinguishes 0 from all other values";
+fn effect(
+    comparison: Comparison,
+    bound: f64,
+    unit: Unit,
+    (min, max): (f64, f64),
+) -> Option<&'static str> {
     let (always, never) = match comparison {
         Comparison::AtLeast => (bound <= min, bound > max),
         Comparison::MoreThan => (bound < min, bound >= max),
         Comparison::AtMost => (bound >= max, bound < min),
         Comparison::LessThan => (bound > max, bound <= min),
-        Comparison::Equal => (false, bound < min || bound > max),
+        Comparison::Equal => {
+            let whole = !matches!(unit, Unit::Fraction | Unit::Dollars | Unit::Milliseconds);
+            let between = whole && bound.fract() != 0.0;
+            (false, bound < min || bound > max || between)
+        }
     };
     let of_zero = max > 1.0 && max.is_finite() && bound > 0.0 && bound < 1.0;
     match (always, never) {
         (true, _) => Some(ALWAYS),
         (_, true) => Some(NEVER),
-        _ if of_zero && comparison == Comparison::Equal => Some(NEVER),
         _ if of_zero => Some(ZERO),
         _ => None,
     }
@@ -143,6 +245,32 @@ fn intent(bound: f64, unit: Unit) -> Option<String> {
     let rounded = format!("{meant:.6}");
     let text = rounded.trim_end_matches('0').trim_end_matches('.');
     Some(format!("`{text}`"))
+}
+
+/// The number that was probably meant by a value that is none: `true`, `"90 %"` or `">= 90"`.
+fn meant_number(value: &Value, unit: Unit) -> Option<String> {
+    match value {
+        Value::Bool(flag) if unit == Unit::Flag => Some(format!("`{}`", u8::from(*flag))),
+        Value::String(text) => {
+            let text = text.trim();
+            let digits = text.trim_start_matches(['>', '<', '=', '!']);
+            let (rule, digits) = (&text[..text.len() - digits.len()], digits.trim());
+            let number: f64 = digits
+                .strip_suffix('%')
+                .unwrap_or(digits)
+                .trim()
+                .parse()
+                .ok()?;
+            let number = Value::from(number).to_string();
+            let number = number.strip_suffix(".0").unwrap_or(&number);
+            Some(if matches!(rule, ">=" | ">" | "<=" | "<" | "==" | "!=") {
+                format!("`{{\"{rule}\": {number}}}`")
+            } else {
+                format!("`{number}`")
+            })
+        }
+        _ => None,
+    }
 }
 
 /// The values of a unit, in words.
@@ -189,6 +317,7 @@ mod tests {
         assert_eq!(message, "no value meets this: `t` is a list");
         assert!(help.as_ref().unwrap().contains("`t[-1]`"), "{help:?}");
         assert_eq!(found(json!({"every": {">=": 90}}), Unit::List), []);
+        assert_eq!(found(json!({"length": 4}), Unit::List), []);
         assert_eq!(found(json!({"exact": [100, 50]}), Unit::List), []);
     }
 
@@ -215,6 +344,61 @@ mod tests {
         let schema = json!({"schema": {"maximum": 0.07}});
         let help = found(schema, Unit::Percent).remove(0).2;
         assert_eq!(help.as_deref(), Some("did you mean `7`?"));
+    }
+
+    #[test]
+    fn matchers_in_matchers_are_checked() {
+        let one = |matcher: Value, unit| {
+            let all = found(matcher.clone(), unit);
+            let [(pointer, message, help)] = &all[..] else {
+                panic!("{matcher}: {all:?}");
+            };
+            (pointer.clone(), message.clone(), help.clone())
+        };
+        let (pointer, message, help) = one(json!({"not": {"<": 0.9}}), Unit::Percent);
+        assert_eq!(pointer, "/expect/0/t/not/<");
+        assert!(message.starts_with(ZERO), "{message}");
+        assert_eq!(help.as_deref(), Some("did you mean `90`?"));
+        let (_, message, _) = one(json!({"not": {">": 100}}), Unit::Percent);
+        assert!(message.starts_with(ALWAYS), "{message}");
+        let (pointer, message, _) = one(json!({"!=": 0.9}), Unit::Percent);
+        assert_eq!(pointer, "/expect/0/t/!=");
+        assert!(message.starts_with(ALWAYS), "{message}");
+        let (pointer, ..) = one(json!({"any-of": [{"==": 0}, {">=": 80}]}), Unit::Fraction);
+        assert_eq!(pointer, "/expect/0/t/any-of/1/>=");
+        let (pointer, message, help) = one(json!({"every": {">=": 0.9}}), Unit::List);
+        assert_eq!(pointer, "/expect/0/t/every/>=");
+        assert!(
+            message.contains("an item of `t` is a whole percent"),
+            "{message}"
+        );
+        assert_eq!(help.as_deref(), Some("did you mean `90`?"));
+        let written = WrittenExpectation(json!({"t[3]": {">=": 0.9}}));
+        let problems = warnings(&written, "t[3]", Unit::List, "");
+        assert!(problems[0].message.contains("`t[3]` is a whole percent"));
+    }
+
+    #[test]
+    fn values_that_no_figure_has_are_found() {
+        let help = |matcher: Value, unit| {
+            let all = found(matcher.clone(), unit);
+            assert_eq!(all.len(), 1, "{matcher}: {all:?}");
+            assert!(all[0].1.starts_with(NEVER), "{all:?}");
+            all[0].2.clone()
+        };
+        let meant = |text: &str| Some(format!("did you mean `{text}`?"));
+        assert_eq!(help(json!(true), Unit::Flag), meant("1"));
+        assert_eq!(help(json!({"exact": false}), Unit::Flag), meant("0"));
+        assert_eq!(help(json!("90 %"), Unit::Percent), meant("90"));
+        assert_eq!(help(json!(">= 90"), Unit::Percent), meant("{\">=\": 90}"));
+        assert_eq!(help(json!("0.5"), Unit::Fraction), meant("0.5"));
+        assert_eq!(help(json!("high"), Unit::Percent), None);
+        assert_eq!(help(json!({"contains": "9"}), Unit::Percent), None);
+        assert_eq!(help(json!({"==": 0.5}), Unit::Count), None);
+        assert_eq!(help(json!({"==": 66.67}), Unit::Percent), None);
+        assert_eq!(help(json!(0.5), Unit::Flag), None);
+        // An undefined figure is null.
+        assert_eq!(found(json!({"exact": null}), Unit::Percent), []);
     }
 
     #[test]
@@ -268,8 +452,8 @@ mod tests {
                 LessThan => value < bound,
                 Equal => value == bound,
             };
-            match effect(comparison, bound.into(), 0.0, 100.0) {
-                Some("this is true for every value") => prop_assert!(holds),
+            match effect(comparison, bound.into(), Unit::Percent, (0.0, 100.0)) {
+                Some(ALWAYS) => prop_assert!(holds),
                 Some(_) => prop_assert!(!holds),
                 None => {}
             }

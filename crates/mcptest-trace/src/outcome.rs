@@ -46,7 +46,7 @@ pub enum Unit {
     Flag,
     /// A difference of percentages.
     Points,
-    /// A list of figures; assert single ones with an index.
+    /// A list of whole percents; assert single ones with an index.
     List,
 }
 

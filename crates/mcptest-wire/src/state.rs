@@ -398,7 +398,8 @@ impl State {
             detail => format!(" ({detail})"),
         };
         let shown = quote(raw, self.limits.max_text_chars);
-        format!("the server sent a {kind}{detail}: {shown}")
+        let article = kind.article();
+        format!("the server sent {article}{kind}{detail}: {shown}")
     }
 
     fn reply(&mut self, id: &Id, payload: Payload, raw: Cow<'_, str>) {

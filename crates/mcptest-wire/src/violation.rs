@@ -58,6 +58,21 @@ pub enum ViolationKind {
     NotReading,
 }
 
+impl ViolationKind {
+    /// The article of its words, with a space.
+    pub(crate) fn article(self) -> &'static str {
+        match self {
+            Self::StdoutNoise
+            | Self::NotJsonRpc
+            | Self::UnparsableJson
+            | Self::TooDeep
+            | Self::InvalidUtf8 => "",
+            Self::Http => "an ",
+            _ => "a ",
+        }
+    }
+}
+
 impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -15,7 +15,7 @@ export function failedAssertion(assertion) {
       " ",
       foreign("code", {}, assertion.target),
       assertion.judged && el("span", { class: "chip" }, "judged by a model"),
-      assertion.default && el("span", { class: "chip" }, "the gate's default"),
+      assertion.default && el("span", { class: "chip" }, "the default"),
     ),
     difference(assertion),
     assertion.reason && assertion.reason !== "the values differ" && foreign("p", { class: "because" }, assertion.reason),

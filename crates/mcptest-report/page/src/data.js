@@ -16,8 +16,12 @@ const OF_LETTER = { P: "pass", F: "fail", E: "error", N: "no_evidence" };
 export function readHead(head, running) {
   head.running = Boolean(running);
   head.shown = head.interrupted && head.verdict === "no_evidence" ? (running ? "running" : "undecided") : head.verdict;
+  const suites = new Map();
+  for (const { label, suite } of head.tests) suites.set(label, (suites.get(label) ?? new Set()).add(suite));
   head.tests.forEach((test, at) => {
     test.at = at;
+    // Tests of several suites can have the same name.
+    test.title = suites.get(test.label).size > 1 ? `${test.label} (${test.suite})` : test.label;
     test.tags ??= [];
     test.reasons ??= [];
     test.gates ??= [];

@@ -20,7 +20,7 @@ function distractors(tests) {
   const series = tests
     .filter((test) => test.plots.distractors?.some((point) => point.count !== null))
     .map((test) => ({
-      label: test.label,
+      label: test.title,
       points: test.plots.distractors.filter((point) => point.count !== null).map((point) => ({ x: point.count, y: point.accuracy, whisker: point.certified_lower ?? undefined, runs: point.runs })),
     }));
   if (series.length === 0) return null;
@@ -49,7 +49,7 @@ function decay(tests) {
         const k = at + 1;
         return rate ? { x: k, y: value, low: 100 * rate.lower ** k, high: 100 * rate.upper ** k } : { x: k, y: value };
       });
-      return { label: test.label, points };
+      return { label: test.title, points };
     });
   if (series.length === 0) return null;
   return lineChart({
@@ -73,7 +73,7 @@ function selection(tests) {
     .filter((test) => test.plots.selection)
     .map((test) => {
       const { selected, runs, lower, upper } = test.plots.selection;
-      return { label: test.label, value: (100 * selected) / runs, low: 100 * lower, high: 100 * upper, words: `${selected} of ${runs}` };
+      return { label: test.title, value: (100 * selected) / runs, low: 100 * lower, high: 100 * upper, words: `${selected} of ${runs}` };
     });
   if (rows.length === 0) return null;
   return rowChart({
@@ -95,7 +95,7 @@ function median(numbers) {
 
 function tokens(tests) {
   const rows = tests
-    .map((test) => ({ label: test.label, points: (test.runs.tokens ?? []).filter((number) => number !== null) }))
+    .map((test) => ({ label: test.title, points: (test.runs.tokens ?? []).filter((number) => number !== null) }))
     .filter((row) => row.points.length > 0)
     .map((row) => ({ ...row, value: median(row.points), words: `${compact(median(row.points))} median` }));
   if (rows.length === 0) return null;
@@ -115,7 +115,7 @@ function tokens(tests) {
 function cost(tests) {
   const rows = tests
     .filter((test) => test.spend?.usd && test.runCount > 0)
-    .map((test) => ({ label: test.label, value: test.spend.usd / test.runCount, total: test.spend.usd, runs: test.runCount }));
+    .map((test) => ({ label: test.title, value: test.spend.usd / test.runCount, total: test.spend.usd, runs: test.runCount }));
   if (rows.length === 0) return null;
   rows.sort((one, other) => other.value - one.value);
   return rowChart({
@@ -133,7 +133,7 @@ function stability(tests) {
   const found = tests.filter((test) => test.plots.stability);
   if (found.length === 0) return null;
   const rows = found.flatMap((test) =>
-    test.plots.stability.map(([name, value]) => ({ label: found.length > 1 ? `${test.label}: ${name}` : name, value })),
+    test.plots.stability.map(([name, value]) => ({ label: found.length > 1 ? `${name}: ${test.title}` : name, value })),
   );
   return rowChart({
     id: "stability",

@@ -12,7 +12,7 @@ const PHRASES = {
   fail: "failed",
   error: "could not be judged",
   no_evidence: "had no evidence",
-  undecided: "were interrupted",
+  undecided: "interrupted",
   running: "still running",
 };
 
@@ -62,7 +62,7 @@ function figures(head, counts) {
   const entries = [
     ["Tests", `${count(counts.pass)} / ${count(tests.length)}`, "passed"],
     runs > 0 && ["Runs", `${count(total((test) => test.passed))} / ${count(runs)}`, "passed"],
-    flaky > 0 && ["Flaky", count(flaky), "in some runs only"],
+    flaky > 0 && ["Flaky", count(flaky), "passed some runs"],
     head.duration_ms !== null && ["Duration", duration(head.duration_ms), "in all"],
     spend(head, total((test) => test.tokens)),
   ];
@@ -82,8 +82,8 @@ function spend(head, tokens) {
   const known = [spent?.input_tokens, spent?.output_tokens].filter((it) => it !== null && it !== undefined);
   const all = known.length ? known.reduce((sum, one) => sum + one, 0) : tokens;
   if (spent?.usd !== null && spent?.usd !== undefined) {
-    const replayed = head.replayed ? ", recorded" : "";
-    return ["Spend", dollars(spent.usd), all ? `${compact(all)} tokens${replayed}` : `for models${replayed}`];
+    // A replay spends nothing: the figure is what the recording cost.
+    return [head.replayed ? "Recording" : "Spend", dollars(spent.usd), all ? `${compact(all)} tokens` : "for models"];
   }
   return all ? ["Tokens", compact(all), "in all runs"] : null;
 }
@@ -125,7 +125,7 @@ function worst(head, open) {
         el(
           "span",
           { class: "worst-text" },
-          foreign("span", { class: "worst-name" }, test.label),
+          foreign("span", { class: "worst-name" }, test.title),
           test.reasons.length > 0 && foreign("span", { class: "reason" }, test.reasons[0]),
         ),
         el(
@@ -148,6 +148,7 @@ function worst(head, open) {
 }
 
 function howBad(test) {
+  if (test.shown === "undecided") return "interrupted";
   if (test.runCount > 1 && test.failedRuns > 0) return `${count(test.failedRuns)} of ${counted(test.runCount, "run")} did not pass`;
   const gates = test.gates.filter(([, verdict]) => verdict !== "pass").map(([block]) => block);
   return gates.length ? gates.join(", ") : VERDICTS[test.shown].word.toLowerCase();

@@ -209,6 +209,7 @@ export class TestList {
           foreign("span", {}, test.suite),
           test.tags.map((tag) => foreign("span", { class: "tag" }, tag)),
           test.flaky && el("span", { class: "chip flaky" }, "flaky"),
+          test.gates.filter(([, verdict]) => verdict === "fail" || verdict === "error").map(([block, verdict]) => el("span", { class: `chip ${verdict}` }, block)),
         ),
       ),
       el("span", { class: "row-runs" }, test.runCount > 0 && runStrip(test), test.runCount > 1 && el("span", { class: "small" }, `${count(test.passed)}/${count(test.runCount)}`)),
@@ -247,7 +248,7 @@ export class TestList {
     if (test.saved_runs) panel.append(el("p", { class: "small" }, `Decided early: ${counted(test.saved_runs, "run")} were not needed.`));
     const gates = el("div", { class: "gates" });
     // With few tests, the plots of the whole report are the same ones.
-    const plots = this.head.tests.length > 2 ? plotsOf([test]) : [];
+    const plots = this.head.tests.length > 2 ? plotsOf([{ ...test, title: test.label }]) : [];
     panel.append(gates);
     if (plots.length) panel.append(el("h4", {}, "Plots"), el("div", { class: "plots" }, plots));
     if (test.runs.verdicts.length) panel.append(this.runs(test));

@@ -14,7 +14,10 @@
 //! The bounds of a suite decide whether a higher figure is better. A figure that moved within its
 //! bounds is listed, and is not a flip.
 
+mod agent;
+mod changed;
 mod fail_on;
+mod github;
 mod markdown;
 mod pr;
 mod pretty;
@@ -569,7 +572,7 @@ fn bound_flips(old: &[Assertion], new: &[Assertion]) -> Vec<BoundFlip> {
 type Render = fn(&Comparison, &Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// The reporters that can show a comparison.
-const RENDERERS: [(&str, Render); 5] = [
+const RENDERERS: [(&str, Render); 7] = [
     ("pretty", |comparison, _, style, out| {
         Ok(pretty::render(comparison, style, out)?)
     }),
@@ -583,6 +586,8 @@ const RENDERERS: [(&str, Render); 5] = [
     ("html", |comparison, current, style, out| {
         html::render_compared(current, Some(comparison), style, out)
     }),
+    ("agent", agent::render),
+    ("github", github::render),
 ];
 
 /// Writes a comparison with the reporter of this name. `current` is the report that was compared.

@@ -49,7 +49,7 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     }
     if comparison.baselines > 1 {
         notes.push(format!(
-            "runs of {} baselines together",
+            "the runs of {} baselines are pooled",
             comparison.baselines
         ));
     }

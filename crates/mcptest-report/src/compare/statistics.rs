@@ -393,7 +393,7 @@ impl Statistics {
 /// A figure with about four digits.
 pub(super) fn short(figure: f64, signed: bool) -> String {
     let places = match figure.abs() {
-        size if size >= 100.0 => 0,
+        size if size >= 100.0 || size == 0.0 => 0,
         size if size >= 1.0 => 2,
         _ => 6,
     };

@@ -433,7 +433,8 @@ fn only_some_reporters_compare() {
     };
     assert_eq!(
         rendered("junit").unwrap_err().to_string(),
-        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown, pr, html"
+        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown, pr, html, \
+         agent, github"
     );
     for (name, _) in RENDERERS {
         assert!(crate::reporter::find(name).is_some(), "{name}");
@@ -558,4 +559,65 @@ proptest! {
         prop_assert_eq!(flipped + changed + added + unchanged, new.tests.len());
         prop_assert_eq!(old.tests.len() + added, new.tests.len() + removed);
     }
+}
+
+#[test]
+fn a_figure_of_zero_is_short() {
+    let short = super::statistics::short;
+    assert_eq!(short(0.0, false), "0");
+    assert_eq!(short(0.000_25, true), "+0.000250");
+    assert_eq!(short(8.8, false), "8.80");
+}
+
+#[test]
+fn machines_list_what_regressed_with_its_command() {
+    let one = |verdict| {
+        report(vec![
+            test("a b", None, verdict),
+            test("c", None, Verdict::Pass),
+        ])
+    };
+    let (old, new) = (one(Verdict::Pass), one(Verdict::Fail));
+    let comparison = compare(&old, &new);
+    let rendered = |name: &str| {
+        let mut out = Vec::new();
+        render(name, &comparison, &new, Style::default(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let agent = rendered("agent");
+    let lines: Vec<&str> = agent.lines().collect();
+    assert_eq!(
+        lines[0],
+        "mcptest compare (exit 1): 2 tests: 1 regressed, 1 unchanged"
+    );
+    assert!(
+        lines[1].starts_with("REGRESSED a b: pass -> fail (")
+            && lines[1].contains("runs.pass_rate"),
+        "{agent}"
+    );
+    assert_eq!(lines[2], "  mcptest run sample.yml --filter 'a b'");
+    assert_eq!(lines.len(), 3, "{agent}");
+    let github = rendered("github");
+    let lines: Vec<&str> = github.lines().collect();
+    assert!(
+        lines[0].starts_with("::error file=sample.yml,title=mcptest regressed%3A a b::a b: pass"),
+        "{github}"
+    );
+    assert!(lines[1].starts_with("::notice title=mcptest compared::2 tests: 1 regressed"));
+    assert_eq!(lines.len(), 2, "{github}");
+}
+
+#[test]
+fn a_comparison_for_agents_is_of_bounded_size() {
+    let many = |verdict| {
+        let tests =
+            (0..200).map(|at| test(&format!("test {at} {}", "x".repeat(90)), None, verdict));
+        report(tests.collect())
+    };
+    let (old, new) = (many(Verdict::Pass), many(Verdict::Fail));
+    let mut out = Vec::new();
+    let comparison = compare(&old, &new);
+    render("agent", &comparison, &new, Style::default(), &mut out).unwrap();
+    assert!(out.len() <= 4096, "{}", out.len());
+    assert!(String::from_utf8(out).unwrap().contains("more that differ"));
 }

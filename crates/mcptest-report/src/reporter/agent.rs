@@ -6,7 +6,7 @@ use std::io::Write;
 use mcptest_trace::verdict::Verdict;
 
 use super::entries::{Entry, entries, text};
-use super::pretty::count_words;
+use super::pretty::{count_words, spent};
 use super::{RenderError, Style};
 use crate::report::Report;
 use crate::verdict_word::verdict_word;
@@ -25,40 +25,82 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
         false => verdict_word(report.verdict).to_uppercase(),
     };
     let code = u8::from(report.exit_code);
-    let mut page = format!("mcptest {word} (exit {code}): {}\n", count_words(report));
+    let mut page = Page::new(&format!(
+        "mcptest {word} (exit {code}): {}",
+        count_words(report)
+    ));
+    if let Some(spent) = spent(report) {
+        page.line(&spent);
+    }
     if let Some(broken) = &report.broken_lines {
-        page.push_str(&text(&broken.words(), MAX_LINE));
-        page.push('\n');
+        page.line(&broken.words());
     }
     let grave = |entry: &Entry<'_>| matches!(entry.verdict(), Verdict::Fail | Verdict::Error);
     let open = || entries(report).filter(|entry| entry.verdict() != Verdict::Pass);
     let first = open().filter(grave);
     let others = open().filter(|entry| !grave(entry));
-    let mut omitted = 0_usize;
     for entry in first.chain(others) {
-        // After the first omitted entry all others are omitted: a list with gaps misleads.
-        if omitted > 0 {
-            omitted += 1;
-            continue;
-        }
-        let shown = lines(&entry)?;
-        if page.len() + shown.len() + LAST_LINE <= MAX_BYTES {
-            page.push_str(&shown);
+        page.add(&lines(&entry)?);
+    }
+    Ok(out.write_all(page.finish("that did not pass").as_bytes())?)
+}
+
+/// A page of bounded size: a headline, and entries while they fit.
+pub(crate) struct Page {
+    text: String,
+    omitted: usize,
+}
+
+impl Page {
+    pub(crate) fn new(headline: &str) -> Self {
+        let mut page = Self {
+            text: String::new(),
+            omitted: 0,
+        };
+        page.line(headline);
+        page
+    }
+
+    /// Adds a line below the headline.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.text.push_str(&text(line, MAX_LINE));
+        self.text.push('\n');
+    }
+
+    /// Adds an entry if it fits. After the first omitted entry all others are omitted: a list with
+    /// gaps misleads.
+    pub(crate) fn add(&mut self, entry: &str) {
+        if self.omitted == 0 && self.text.len() + entry.len() + LAST_LINE <= MAX_BYTES {
+            self.text.push_str(entry);
         } else {
-            omitted = 1;
+            self.omitted += 1;
         }
     }
-    if omitted > 0 {
-        page.push_str(&format!(
-            "and {omitted} more that did not pass; the JSON report has all of them\n"
-        ));
+
+    /// The page. `what` describes the entries.
+    pub(crate) fn finish(mut self, what: &str) -> String {
+        if self.omitted > 0 {
+            let omitted = self.omitted;
+            self.text.push_str(&format!(
+                "and {omitted} more {what}; the JSON report has all of them\n"
+            ));
+        }
+        self.text
     }
-    Ok(out.write_all(page.as_bytes())?)
 }
 
 fn lines(entry: &Entry<'_>) -> Result<String, RenderError> {
     let word = entry.word().to_uppercase();
-    let row = format!("{word} {}: {}", entry.label(), entry.reason()?);
+    let reason = entry.reason()?;
+    // `INTERRUPTED` and `NOT_RUN` say it already.
+    let row = match reason.as_str() {
+        "not run" => format!("{word} {}", entry.label()),
+        reason => format!(
+            "{word} {}: {}",
+            entry.label(),
+            reason.strip_prefix("interrupted: ").unwrap_or(reason)
+        ),
+    };
     let mut lines = format!("{}\n", text(&row, MAX_LINE));
     if let Some(command) = entry.command() {
         lines.push_str(&format!("  {command}\n"));
@@ -78,13 +120,14 @@ mod tests {
         assert_eq!(
             rendered(render, &samples::every_verdict()),
             "mcptest ERROR (exit 2): 4 tests: 1 passed, 1 failed, 1 without evidence, 1 with errors, 1 not run\n\
-             FAIL fails [m]: fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"\n  \
+             FAIL fails [m]: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"\n  \
              mcptest run sample.yml --filter fails --model m\n\
-             ERROR breaks: breaks: timeout: no answer\n  \
+             ERROR breaks: timeout: no answer\n  \
              mcptest run sample.yml --filter breaks\n\
              NO_EVIDENCE looks: the test expects nothing\n  \
              mcptest run sample.yml --filter looks\n\
-             NOT_RUN never: not run\n"
+             NOT_RUN never\n  \
+             mcptest run sample.yml --filter never\n"
         );
     }
 

@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(uuid.len(), 36);
         assert_eq!(
             failed["statusDetails"]["message"],
-            "fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
+            "tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
         );
         assert_eq!(failed["steps"][0]["status"], "failed");
         assert_eq!(

@@ -125,7 +125,7 @@ mod tests {
         let failed = &results["tests"][1];
         assert_eq!(
             failed["message"],
-            "fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
+            "tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
         );
         assert_eq!(
             failed["extra"]["again"],

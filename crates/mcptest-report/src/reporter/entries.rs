@@ -1,18 +1,20 @@
 //! The tests of a report as the reporters for machines list them, and their texts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use mcptest_events::{CaseId, Kind};
+use mcptest_events::{CaseId, Kind, RunRecord};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::random::seed_of;
 use mcptest_trace::expect::Assertion;
+use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::report::{Report, TestReport};
 use crate::row::RunRow;
+use crate::server_words::server_words;
 use crate::store::StoreError;
 use crate::verdict_word::verdict_word;
 
@@ -27,19 +29,24 @@ const MAX_RUNS: usize = 3;
 
 /// A test of the report, or one that was planned and did not run.
 #[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
-    pub(super) id: &'a CaseId,
+pub(crate) struct Entry<'a> {
+    pub(crate) id: &'a CaseId,
     /// The report of the test; `None` if it did not run.
-    pub(super) test: Option<&'a TestReport>,
+    pub(crate) test: Option<&'a TestReport>,
     /// The number of earlier entries with the same suite, name and model.
-    pub(super) repeated: usize,
+    pub(crate) repeated: usize,
+    /// For a test that did not run: true if it was planned with several models.
+    several_models: bool,
+    /// For a test that did not run: the file of its suite, where other tests of it have run.
+    suite_file: Option<&'a str>,
 }
 
 /// Every test of a report, then those that did not run.
-pub(super) fn entries(report: &Report) -> impl Iterator<Item = Entry<'_>> {
+pub(crate) fn entries(report: &Report) -> impl Iterator<Item = Entry<'_>> {
     let run = report.tests.iter().map(|test| (&test.id, Some(test)));
     let not_run = report.not_run.iter().map(|id| (id, None));
     let mut seen: BTreeMap<&CaseId, usize> = BTreeMap::new();
+    let planned = Planned::of(report);
     run.chain(not_run).map(move |(id, test)| {
         let count = seen.entry(id).or_default();
         *count += 1;
@@ -47,8 +54,60 @@ pub(super) fn entries(report: &Report) -> impl Iterator<Item = Entry<'_>> {
             id,
             test,
             repeated: *count - 1,
+            several_models: test.is_none() && planned.has_several_models(id),
+            suite_file: planned.files.get(id.suite.as_str()).copied().flatten(),
         }
     })
+}
+
+/// The label that a test that did not run would have had.
+fn label(id: &CaseId, several_models: bool) -> String {
+    match &id.model {
+        Some(model) if several_models => format!("{} [{model}]", id.name),
+        _ => id.name.clone(),
+    }
+}
+
+/// Facts about tests that did not run, from all tests of the report.
+struct Planned<'a> {
+    /// The models of the tests by suite and name, where tests did not run.
+    models: BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>>,
+    /// The file of each suite; `None` if its tests are from several.
+    files: BTreeMap<&'a str, Option<&'a str>>,
+}
+
+impl<'a> Planned<'a> {
+    fn of(report: &'a Report) -> Self {
+        let mut planned = Self {
+            models: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
+        if report.not_run.is_empty() {
+            return planned;
+        }
+        let run = report.tests.iter().map(|test| &test.id);
+        for id in run.chain(&report.not_run) {
+            let key = (id.suite.as_str(), id.name.as_str());
+            planned
+                .models
+                .entry(key)
+                .or_default()
+                .extend(id.model.as_deref());
+        }
+        for test in &report.tests {
+            let file = test.file.as_deref();
+            let known = planned.files.entry(&test.id.suite).or_insert(file);
+            if *known != file {
+                *known = None;
+            }
+        }
+        planned
+    }
+
+    fn has_several_models(&self, id: &CaseId) -> bool {
+        let models = self.models.get(&(id.suite.as_str(), id.name.as_str()));
+        models.is_some_and(|models| models.len() > 1)
+    }
 }
 
 impl Entry<'_> {
@@ -66,18 +125,24 @@ impl Entry<'_> {
     }
 
     /// The name in rows, on one line and bounded.
-    pub(super) fn label(&self) -> String {
-        match (self.test, &self.id.model) {
-            (Some(test), _) => name(&test.label),
-            (None, Some(model)) => name(&format!("{} [{model}]", self.id.name)),
-            (None, None) => name(&self.id.name),
+    pub(crate) fn label(&self) -> String {
+        match self.test {
+            Some(test) => name(&test.label),
+            None => name(&label(self.id, self.several_models)),
         }
     }
 
     /// The suite file, relative where it was opened so.
-    pub(super) fn file(&self) -> Option<String> {
-        let file = self.test?.file.as_deref()?.replace('\\', "/");
+    pub(crate) fn file(&self) -> Option<String> {
+        let file = self.written_file()?.replace('\\', "/");
         Some(name(file.trim_start_matches("./")))
+    }
+
+    fn written_file(&self) -> Option<&str> {
+        match self.test {
+            Some(test) => test.file.as_deref(),
+            None => self.suite_file,
+        }
     }
 
     /// True for a test that passed with runs that did not, or failed with runs that passed.
@@ -108,7 +173,13 @@ impl Entry<'_> {
         }
         reasons.extend(test.no_evidence.clone());
         let gates = test.gates.iter();
-        for gate in gates.filter(|gate| gate.verdict != Verdict::Pass) {
+        // A gate of an interrupted test has no reason of its own.
+        let open = |gate: &&GateOutcome| match gate.verdict {
+            Verdict::Pass => false,
+            Verdict::NoEvidence => !test.interrupted,
+            Verdict::Fail | Verdict::Error => true,
+        };
+        for gate in gates.filter(open) {
             let why = gate.no_evidence.as_ref().unwrap_or(&gate.summary);
             reasons.push(format!("{}: {why}", gate.block));
             let failed = gate.assertions.iter().filter(|one| one.failed());
@@ -116,13 +187,21 @@ impl Entry<'_> {
         }
         for run in failed_runs(test).take(MAX_RUNS) {
             let record = test.details(&run)?;
-            let name = &record.name;
+            // The only run of a test has its name.
+            let name = match &record.name {
+                name if *name == test.label || *name == test.id.name => String::new(),
+                name => format!("{name}: "),
+            };
             if let Some(error) = &record.error {
                 let kind = error.kind.as_str();
-                reasons.push(format!("{name}: {kind}: {}", error.message));
+                reasons.push(format!("{name}{kind}: {}", error.message));
             }
+            let mut said = said(&record);
             let failed = record.assertions.iter().filter(|one| one.failed());
-            reasons.extend(failed.map(|one| format!("{name}: {}", assertion(one))));
+            reasons.extend(failed.map(|one| {
+                let said = said.take().unwrap_or_default();
+                format!("{name}{}{said}", assertion(one))
+            }));
         }
         if reasons.is_empty() {
             reasons.push(verdict_word(test.verdict).to_owned());
@@ -143,12 +222,11 @@ impl Entry<'_> {
 
     /// The command that runs the test again, for a shell; `None` if the suite file is not known or
     /// the name cannot be written on one line.
-    pub(super) fn command(&self) -> Option<String> {
-        let test = self.test?;
-        let mut command = format!("mcptest run {}", quoted(test.file.as_deref()?)?);
+    pub(crate) fn command(&self) -> Option<String> {
+        let mut command = format!("mcptest run {}", quoted(self.written_file()?)?);
         command.push_str(" --filter ");
         command.push_str(&quoted(&self.id.name)?);
-        if test.kind == Kind::Agent
+        if self.test.is_none_or(|test| test.kind == Kind::Agent)
             && let Some(model) = &self.id.model
         {
             command.push_str(" --model ");
@@ -164,6 +242,13 @@ pub(super) fn failed_runs(test: &TestReport) -> impl Iterator<Item = RunRow> {
     runs.filter(|run| run.verdict() != Verdict::Pass && run.record_len() > 0)
 }
 
+/// The first line of the first failed call of a run, to stand behind its first reason.
+fn said(record: &RunRecord) -> Option<String> {
+    let (title, lines) = server_words(record).into_iter().next()?;
+    let line = lines.first()?;
+    Some(format!("; {title} {line}"))
+}
+
 /// A failed assertion in a few words.
 fn assertion(assertion: &Assertion) -> String {
     let value = |value: &Value| text(&value.to_string(), MAX_VALUE);
@@ -177,7 +262,7 @@ fn assertion(assertion: &Assertion) -> String {
 }
 
 /// An untrusted string on one line, with at most `max` characters.
-pub(super) fn text(text: &str, max: usize) -> String {
+pub(crate) fn text(text: &str, max: usize) -> String {
     // Of a long string only the beginning is escaped: `max` characters are at most 4 × `max` bytes.
     let head = text.char_indices().nth(max + 1);
     let head = head.map_or(text, |(end, _)| &text[..end]);
@@ -233,7 +318,7 @@ mod tests {
             [
                 "tool_selection: selection 50%",
                 "floor.passed: expected {\">=\":1}, actual 0",
-                "a: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"",
+                "tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"",
             ]
         );
         assert!(found[1].reasons().unwrap().is_empty());
@@ -241,6 +326,33 @@ mod tests {
             found[0].reason().unwrap(),
             "tool_selection: selection 50% (and 2 more)"
         );
+    }
+
+    #[test]
+    fn a_test_that_did_not_run_is_named_as_if_it_had() {
+        let id = |name: &str, model: &str| CaseId {
+            suite: "sample".to_owned(),
+            name: name.to_owned(),
+            model: Some(model.to_owned()),
+        };
+        let mut run = samples::test("a", Some("m/1"), Verdict::Pass);
+        run.file = Some("./a b.yml".to_owned());
+        let mut report = samples::concluded(vec![run]);
+        report.not_run = vec![id("b", "m/1"), id("c", "m/1"), id("c", "m/2")];
+        let found: Vec<_> = entries(&report).skip(1).collect();
+        let labels: Vec<String> = found.iter().map(Entry::label).collect();
+        assert_eq!(labels, ["b", "c [m/1]", "c [m/2]"]);
+        assert_eq!(found[0].file().as_deref(), Some("a b.yml"));
+        let command = found[2].command().unwrap();
+        assert_eq!(command, "mcptest run './a b.yml' --filter c --model m/2");
+        // Where the suite is in several files, none of them is named.
+        let mut other = samples::test("x", None, Verdict::Pass);
+        other.file = Some("other.yml".to_owned());
+        let mut run = samples::test("a", Some("m/1"), Verdict::Pass);
+        run.file = Some("a.yml".to_owned());
+        let mut report = samples::concluded(vec![run, other]);
+        report.not_run = vec![id("b", "m/1")];
+        assert_eq!(entries(&report).last().unwrap().file(), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{RenderError, Style};
 use crate::report::Report;
 
 /// The number of commands. GitHub shows ten of each level per step.
-const MAX_COMMANDS: usize = 1000;
+pub(crate) const MAX_COMMANDS: usize = 1000;
 
 /// Writes one command per test that did not pass, errors and failures first.
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
@@ -58,12 +58,12 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
 }
 
 /// Escapes a message, which ends with its line. A second `::` confuses readers.
-fn data(text: &str) -> String {
+pub(crate) fn data(text: &str) -> String {
     text.replace('%', "%25").replace("::", ":%3A")
 }
 
 /// Escapes a property of a command. Line ends are escaped in all texts already.
-fn property(text: &str) -> String {
+pub(crate) fn property(text: &str) -> String {
     text.replace('%', "%25")
         .replace(':', "%3A")
         .replace(',', "%2C")
@@ -80,10 +80,10 @@ mod tests {
         report.interrupted = true;
         assert_eq!(
             rendered(render, &report),
-            "::error file=sample.yml,title=mcptest fail%3A fails [m]::fails [m]: fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"; again: mcptest run sample.yml --filter fails --model m\n\
-             ::error file=sample.yml,title=mcptest error%3A breaks::breaks: breaks: timeout: no answer; again: mcptest run sample.yml --filter breaks\n\
+            "::error file=sample.yml,title=mcptest fail%3A fails [m]::fails [m]: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"; again: mcptest run sample.yml --filter fails --model m\n\
+             ::error file=sample.yml,title=mcptest error%3A breaks::breaks: timeout: no answer; again: mcptest run sample.yml --filter breaks\n\
              ::warning file=sample.yml,title=mcptest no_evidence%3A looks::looks: the test expects nothing; again: mcptest run sample.yml --filter looks\n\
-             ::warning title=mcptest not_run%3A never::never: not run\n\
+             ::warning file=sample.yml,title=mcptest not_run%3A never::never: not run; again: mcptest run sample.yml --filter never\n\
              ::warning title=mcptest interrupted::only finished runs are reported\n"
         );
     }

@@ -67,13 +67,13 @@ mod tests {
                     "major",
                     "mcptest/fail",
                     "sample.yml",
-                    "fails [m]: fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
+                    "fails [m]: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
                 ],
                 [
                     "critical",
                     "mcptest/error",
                     "sample.yml",
-                    "breaks: breaks: timeout: no answer"
+                    "breaks: timeout: no answer"
                 ],
                 [
                     "minor",
@@ -81,7 +81,7 @@ mod tests {
                     "sample.yml",
                     "looks: the test expects nothing"
                 ],
-                ["info", "mcptest/not_run", "mcptest.yml", "never: not run"],
+                ["info", "mcptest/not_run", "sample.yml", "never: not run"],
             ]
         );
         let prints: std::collections::BTreeSet<String> = issues

@@ -16,10 +16,10 @@
 
 use std::io::{self, Write};
 
-use mcptest_events::CaseId;
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_trace::verdict::{ErrorKind, Verdict};
 
+use super::entries::entries;
 use super::{RenderError, Style, pretty};
 use crate::broken_lines::BrokenLines;
 use crate::complexity;
@@ -36,7 +36,7 @@ const MAX_MESSAGE: usize = 300;
 /// A test of the report, with the duration of its runs, or one that was not run.
 enum TestCase<'a> {
     Run(&'a TestReport, u64),
-    NotRun(&'a CaseId),
+    NotRun(String),
 }
 
 /// The counts in the attributes of `testsuites` and `testsuite`.
@@ -86,8 +86,8 @@ fn suites(report: &Report) -> Vec<(&str, Vec<TestCase<'_>>)> {
         let duration_ms = if is_timed { test.duration_ms() } else { 0 };
         add(test.id.suite.as_str(), TestCase::Run(test, duration_ms));
     }
-    for id in &report.not_run {
-        add(id.suite.as_str(), TestCase::NotRun(id));
+    for entry in entries(report).filter(|entry| entry.test.is_none()) {
+        add(entry.id.suite.as_str(), TestCase::NotRun(entry.label()));
     }
     suites
 }
@@ -188,10 +188,7 @@ impl TestCase<'_> {
     fn name(&self) -> String {
         match self {
             Self::Run(test, _) => test.label.clone(),
-            Self::NotRun(id) => match &id.model {
-                Some(model) => format!("{} [{model}]", id.name),
-                None => id.name.clone(),
-            },
+            Self::NotRun(label) => label.clone(),
         }
     }
 
@@ -417,6 +414,7 @@ mod tests {
     use super::*;
     use crate::model::{self, RunTiming, TestReport};
     use crate::samples::{floor, run, test};
+    use mcptest_events::CaseId;
 
     fn text_of(report: &model::Report) -> String {
         let mut out = Vec::new();

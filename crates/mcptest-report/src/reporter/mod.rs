@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-mod agent;
+pub(crate) mod agent;
 pub(crate) mod allure;
 mod ctrf;
-mod entries;
-mod github;
+pub(crate) mod entries;
+pub(crate) mod github;
 mod gitlab;
 #[cfg(test)]
 mod hostile;

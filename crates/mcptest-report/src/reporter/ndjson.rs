@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(events[3]["verdict"], "fail");
         assert_eq!(
             events[4]["reasons"],
-            json!(["fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""])
+            json!(["tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""])
         );
         assert_eq!(events[5]["error"], "timeout");
         assert_eq!(

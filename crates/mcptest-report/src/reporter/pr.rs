@@ -109,10 +109,10 @@ mod tests {
 <details><summary>2 tests did not pass</summary>
 
 - **fail** `fails [m]`
-  - `fails: tool_calls[0].name: expected {"exact":"search"}, actual "fetch"`
+  - `tool_calls[0].name: expected {"exact":"search"}, actual "fetch"`
   - again: `mcptest run sample.yml --filter fails --model m`
 - **error** `breaks`
-  - `breaks: timeout: no answer`
+  - `timeout: no answer`
   - again: `mcptest run sample.yml --filter breaks`
 
 </details>
@@ -124,6 +124,7 @@ mod tests {
   - again: `mcptest run sample.yml --filter looks`
 - **not run** `never`
   - `not run`
+  - again: `mcptest run sample.yml --filter never`
 
 </details>
 "#

@@ -152,7 +152,7 @@ mod tests {
                 "ruleId": "fail",
                 "ruleIndex": 0,
                 "level": "error",
-                "message": {"text": "fails \\[m\\]: fails: tool_calls\\[0\\].name: expected {\"exact\":\"search\"}, actual \"fetch\""},
+                "message": {"text": "fails \\[m\\]: tool_calls\\[0\\].name: expected {\"exact\":\"search\"}, actual \"fetch\""},
                 "partialFingerprints": {"mcptestCase/v1": run["results"][0]["partialFingerprints"]["mcptestCase/v1"]},
                 "properties": {"suite": "sample", "again": "mcptest run sample.yml --filter fails --model m"},
                 "locations": [{

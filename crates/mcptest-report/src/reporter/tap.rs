@@ -45,7 +45,14 @@ fn write_point(
     write!(out, "{ok} {number} - {}", description(&entry.label()))?;
     if entry.verdict() == Verdict::NoEvidence {
         let word = entry.word().replace('_', " ");
-        write!(out, " # SKIP {word}: {}", description(&entry.reason()?))?;
+        let reason = entry.reason()?;
+        // The reason often begins with the word.
+        let prefix = if reason.starts_with(&word) {
+            String::new()
+        } else {
+            format!("{word}: ")
+        };
+        write!(out, " # SKIP {prefix}{}", description(&reason))?;
     } else if is_timed && let Some(test) = entry.test {
         write!(out, " # time={}ms", test.duration_ms())?;
     }
@@ -108,9 +115,9 @@ not ok 2 - fails [m]
   file: "sample.yml"
   runs: 1
   passed_runs: 0
-  message: "fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
+  message: "tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
   reasons:
-    - "fails: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
+    - "tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
   again: "mcptest run sample.yml --filter fails --model m"
   ...
 not ok 3 - breaks
@@ -120,9 +127,9 @@ not ok 3 - breaks
   file: "sample.yml"
   runs: 1
   passed_runs: 0
-  message: "breaks: timeout: no answer"
+  message: "timeout: no answer"
   reasons:
-    - "breaks: timeout: no answer"
+    - "timeout: no answer"
   again: "mcptest run sample.yml --filter breaks"
   ...
 ok 4 - looks # SKIP no evidence: the test expects nothing
@@ -137,13 +144,15 @@ ok 4 - looks # SKIP no evidence: the test expects nothing
     - "the test expects nothing"
   again: "mcptest run sample.yml --filter looks"
   ...
-ok 5 - never # SKIP not run: not run
+ok 5 - never # SKIP not run
   ---
   suite: "sample"
   verdict: "not_run"
+  file: "sample.yml"
   message: "not run"
   reasons:
     - "not run"
+  again: "mcptest run sample.yml --filter never"
   ...
 Bail out! interrupted
 "##

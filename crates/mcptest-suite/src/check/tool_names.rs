@@ -1,6 +1,6 @@
 //! The tools that the gates and the faults of a test name, with their places.
 
-use mcptest_attack::{Attack, Place};
+use mcptest_attack::{Attack, Place, WrittenGoal};
 use mcptest_gate_api::{LoadedGate, ToolReference};
 use mcptest_trace::fault::Fault;
 
@@ -27,12 +27,14 @@ impl Checker<'_> {
             );
         }
         names.extend(faults.iter().filter_map(|fault| self.target(fault)));
-        names.extend(attacks.iter().flat_map(|attack| self.struck_tools(attack)));
+        let own: Vec<String> = attacks.iter().filter_map(Attack::own_tool).collect();
+        names.extend((attacks.iter()).flat_map(|attack| self.attack_tools(attack, &own)));
         names
     }
 
-    /// The tools that an attack strikes, or that it plants its canary in.
-    fn struck_tools(&self, attack: &Attack) -> Vec<NamedTool> {
+    /// The tools that an attack strikes, that it plants its canary in, or whose calls are its goal.
+    /// `own` are the tools that attacks add.
+    fn attack_tools(&self, attack: &Attack, own: &[String]) -> Vec<NamedTool> {
         let written = attack.written();
         let found = self.parts.iter().find_map(|part| {
             let mut all = part.file.attacks.iter();
@@ -49,15 +51,17 @@ impl Checker<'_> {
             let place = place?;
             let tool = place.tool.as_deref()?;
             let pointer = format!("/{index}/{key}/tool");
-            let reference = ToolReference::new(pointer, tool).on_server(place.server.as_deref());
-            Some(NamedTool::new(
-                "attacks",
-                reference,
-                &part.document,
-                "/attacks",
-            ))
+            Some(ToolReference::new(pointer, tool).on_server(place.server.as_deref()))
         });
-        places.collect()
+        let steps = goal_tools(written.goal.as_ref(), own).into_iter();
+        let steps = steps.map(|(pointer, tool)| {
+            // No agent can obey with a tool that is not there, which would look like a pass.
+            ToolReference::new(format!("/{index}/goal/{pointer}"), tool).optional()
+        });
+        let references = places.chain(steps);
+        references
+            .map(|reference| NamedTool::new("attacks", reference, &part.document, "/attacks"))
+            .collect()
     }
 
     /// The tool that a fault strikes.
@@ -78,4 +82,30 @@ impl Checker<'_> {
             "/faults",
         ))
     }
+}
+
+/// The tools of a goal's steps, each with its place below the goal. A step that names several tools
+/// is met by any of them, and one of an attack's own tools needs no server.
+fn goal_tools<'a>(goal: Option<&'a WrittenGoal>, own: &[String]) -> Vec<(String, &'a str)> {
+    let Some(goal) = goal else {
+        return Vec::new();
+    };
+    let one = goal.call.iter().map(|step| ("call/tool".to_owned(), step));
+    let several = goal.calls.iter().flatten().enumerate();
+    let several = several.map(|(index, step)| (format!("calls/{index}/tool"), step));
+    let steps = one.chain(several).filter_map(|(pointer, step)| {
+        let [tool] = &step.tool.as_ref()?.0[..] else {
+            return None;
+        };
+        Some((pointer, tool.as_str()))
+    });
+    steps.filter(|(_, tool)| !is_own(tool, own)).collect()
+}
+
+/// Returns true if a name is that of a tool that an attack adds, on any server.
+fn is_own(name: &str, own: &[String]) -> bool {
+    own.iter().any(|tool| {
+        let before = name.strip_suffix(tool.as_str());
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    })
 }

@@ -13,6 +13,9 @@ impl ToolCallView<'_> {
             return None;
         }
         let has = |key: &str| self.extra.raw(key).is_some();
+        let value = |key: &str| self.extra.get(key);
+        let is_text = |key: &str| value(key).is_some_and(|value| value.is_string());
+        let is_mapping = |key: &str| value(key).is_some_and(|value| value.is_object());
         let is_nameless = !matches!(self.raw_name, ToolName::Text(_));
         if is_nameless && has("function") {
             return Some(
@@ -26,6 +29,9 @@ impl ToolCallView<'_> {
                  `functionCall.args` as `args`",
             );
         }
+        if is_nameless && let Some(hint) = NAME_KEYS.iter().find(|(key, _)| is_text(key)) {
+            return Some(hint.1);
+        }
         if self.args.is_some() {
             return None;
         }
@@ -36,9 +42,56 @@ impl ToolCallView<'_> {
         if kind == Some("tool_use") && has("input") {
             return Some("this call has the form of Anthropic's messages: write `input` as `args`");
         }
-        None
+        let hint = ARGUMENT_KEYS.iter().find(|(key, _)| is_mapping(key));
+        hint.map(|(_, hint)| *hint)
     }
 }
+
+/// Keys under which other formats have the name of a call's tool.
+const NAME_KEYS: [(&str, &str); 5] = [
+    ("tool", "this call has no `name`: write `tool` as `name`"),
+    (
+        "tool_name",
+        "this call has no `name`: write `tool_name` as `name`",
+    ),
+    (
+        "toolName",
+        "this call has no `name`: write `toolName` as `name`",
+    ),
+    (
+        "function_name",
+        "this call has no `name`: write `function_name` as `name`",
+    ),
+    (
+        "functionName",
+        "this call has no `name`: write `functionName` as `name`",
+    ),
+];
+
+/// Keys under which other formats have the arguments of a call.
+const ARGUMENT_KEYS: [(&str, &str); 6] = [
+    ("input", "this call has no `args`: write `input` as `args`"),
+    (
+        "tool_input",
+        "this call has no `args`: write `tool_input` as `args`",
+    ),
+    (
+        "tool_args",
+        "this call has no `args`: write `tool_args` as `args`",
+    ),
+    (
+        "toolArgs",
+        "this call has no `args`: write `toolArgs` as `args`",
+    ),
+    (
+        "parameters",
+        "this call has no `args`: write `parameters` as `args`",
+    ),
+    (
+        "params",
+        "this call has no `args`: write `params` as `args`",
+    ),
+];
 
 #[cfg(test)]
 mod tests {
@@ -67,6 +120,22 @@ mod tests {
                 r#"{"type": "tool_use", "name": "f", "input": {}}"#,
                 "write `input` as `args`",
             ),
+            (
+                r#"{"name": "f", "input": {"q": 1}}"#,
+                "no `args`: write `input` as `args`",
+            ),
+            (
+                r#"{"tool": "f", "args": {"q": 1}}"#,
+                "no `name`: write `tool` as `name`",
+            ),
+            (
+                r#"{"toolName": "f", "parameters": {"q": 1}}"#,
+                "no `name`: write `toolName` as `name`",
+            ),
+            (
+                r#"{"name": "f", "parameters": {"q": 1}}"#,
+                "write `parameters` as `args`",
+            ),
         ] {
             let text = format!("{{\"tool_calls\": [{{\"name\": \"ok\"}},\n{call}]}}");
             let error = read(&text).unwrap_err();
@@ -79,6 +148,8 @@ mod tests {
             r#"{"name": "f", "args": {}, "arguments": "{}"}"#,
             r#"{"name": "f", "input": 1}"#,
             r#"{"name": "f", "function": {}}"#,
+            r#"{"name": "f", "tool": "g", "args": {}, "input": {}}"#,
+            r#"{"args": {}, "tool": 1}"#,
             r#"{"name": 7}"#,
             "{}",
         ] {

@@ -80,7 +80,7 @@ fn a_manifest_shows_a_wrong_name_before_anything_is_started() {
 
 #[test]
 fn every_block_that_names_tools_is_checked() {
-    let blocks = "    inject: [f]
+    let blocks = "    inject: [f, x, y]
     equal_function_sets: {classes: [{name: c, members: [search, n1]}]}
     tool_selection: {expected_tool: n2, min_selection_rate: 1.0}
     distractors: {count: 1, source: {from: near_duplicate, of: [n3]}, correct: [n4]}
@@ -89,8 +89,14 @@ fn every_block_that_names_tools_is_checked() {
     golden_path: {calls: [search, n11]}
     tool_edges: {allowed: [n12], restricted: [n13], delegation: [{from: n14, to: n15}]}
     recovery: {max_detection_ms: 3000}
+    token_efficiency: {classes: [{name: c, members: [order, n17]}]}
+    narrative: {mutating_tools: [n18, order], readonly_tools: [search, n19]}
+    injection: {}
 faults:
   - {name: f, target: {tool: n16}, kind: hang}
+attacks:
+  - {name: x, target: {tool: search}, text: hi, goal: {calls: [{tool: order}, {tool: n20}]}}
+  - {name: y, place: tool, target: {tool: leak}, text: hi, goal: {call: {tool: s.leak}}}
 ";
     let dir = folder(&[("s.yml", &suite(MOCK, blocks)), ("m.yml", MANIFEST)]);
     let valid = run(dir.path(), &["validate", "s.yml", "--format", "json"]);
@@ -103,7 +109,7 @@ faults:
         .filter_map(|problem| problem["message"].as_str())
         .filter(|message| message.contains("names the tool"))
         .collect();
-    for number in 1..=16 {
+    for number in 1..=20 {
         let name = if number == 6 {
             "`n6.search`".to_owned()
         } else {
@@ -112,7 +118,7 @@ faults:
         let found = messages.iter().filter(|message| message.contains(&name));
         assert_eq!(found.count(), 1, "{name}: {messages:#?}");
     }
-    assert_eq!(messages.len(), 16, "{messages:#?}");
+    assert_eq!(messages.len(), 20, "{messages:#?}");
     for key in [
         "`equal_function_sets.classes[0].members[1]`",
         "`tool_edges.delegation[0].to`",
