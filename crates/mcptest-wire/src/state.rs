@@ -391,7 +391,7 @@ impl State {
             detail => format!(" ({detail})"),
         };
         let shown = quote(raw, self.limits.max_text_chars);
-        format!("the server sent a {kind}{detail}: {shown}")
+        format!("the server sent {}{detail}: {shown}", kind.sent())
     }
 
     fn reply(&mut self, id: &Id, payload: Payload, raw: &str) {

@@ -58,6 +58,23 @@ pub enum ViolationKind {
     NotReading,
 }
 
+impl ViolationKind {
+    /// The kind as the object of "the server sent".
+    pub(crate) fn sent(self) -> String {
+        let article = match self {
+            Self::StdoutNoise
+            | Self::NotJsonRpc
+            | Self::UnparsableJson
+            | Self::TooDeep
+            | Self::InvalidUtf8 => "",
+            Self::BadJsonRpcVersion => "a message in which ",
+            Self::Http => "an ",
+            _ => "a ",
+        };
+        format!("{article}{self}")
+    }
+}
+
 impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -114,5 +131,26 @@ impl fmt::Display for Violation {
             write!(f, ": {}", self.text)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_the_object_of_a_sentence() {
+        for (kind, sent) in [
+            (ViolationKind::UnparsableJson, "invalid JSON"),
+            (ViolationKind::InvalidUtf8, "bytes that are not UTF-8"),
+            (ViolationKind::Http, "an invalid HTTP response"),
+            (ViolationKind::MalformedError, "a malformed error object"),
+            (
+                ViolationKind::BadJsonRpcVersion,
+                "a message in which `jsonrpc` is not \"2.0\"",
+            ),
+        ] {
+            assert_eq!(kind.sent(), sent);
+        }
     }
 }
