@@ -111,8 +111,8 @@ mod tests {
         };
         recorder.write(&trace).expect("written");
         let text = fs::read_to_string(&path).expect("a file");
-        let written = "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is [redacted]\\u202e\\u009b\",\
-                       \"x\":1}}],\"recording\":";
+        let written = "{\"tool_calls\":[{\"name\":\"a\",\"args\":\
+                       {\"key\":\"it is [redacted]\\u202e\\u009b\",\"x\":1}}],\"recording\":";
         assert!(text.starts_with(written), "{text}");
         assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 1);
     }
