@@ -1,5 +1,7 @@
 //! A secret in arguments or in an answer, plain or encoded.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::percent_decode_str;
@@ -56,13 +58,37 @@ impl Leak {
             return false;
         }
         text.contains(&self.value)
-            || self.base64.iter().any(|form| text.contains(form))
-            || (text.len() >= self.hex.len() && text.to_ascii_lowercase().contains(&self.hex))
+            || self.is_encoded_in(text)
             || (text.contains('%')
                 && percent_decode_str(text)
                     .decode_utf8_lossy()
                     .contains(&self.value))
             || (self.compact.len() >= MIN_ENCODED && compact(text).contains(&self.compact))
+    }
+
+    /// Returns true if a text contains the value in base64 or hexadecimal, as a whole, in lines or
+    /// in groups.
+    fn is_encoded_in(&self, text: &str) -> bool {
+        if text.len() < self.hex.len().min(MIN_ENCODED) {
+            return false;
+        }
+        let has = |text: &str| {
+            self.base64.iter().any(|form| text.contains(form))
+                || (text.len() >= self.hex.len() && text.to_ascii_lowercase().contains(&self.hex))
+        };
+        if has(text) {
+            return true;
+        }
+        // Encoders wrap base64 in lines, also as the two characters of an escape.
+        let unwrapped: String = without_escaped_breaks(text)
+            .chars()
+            .filter(|char| !char.is_whitespace())
+            .collect();
+        if has(&unwrapped) {
+            return true;
+        }
+        // Bytes in groups: `6d:63`, `6d 63`, `0x6d, 0x63`, `\x6d\x63`.
+        self.hex.len() >= MIN_ENCODED && hex_digits(text).contains(&self.hex)
     }
 
     /// Returns true if a string, a key or a number of a JSON value contains it.
@@ -78,6 +104,31 @@ impl Leak {
             Value::Null | Value::Bool(_) => false,
         }
     }
+}
+
+/// Removes the escapes of line breaks from a string.
+fn without_escaped_breaks(text: &str) -> Cow<'_, str> {
+    if text.contains('\\') {
+        Cow::Owned(text.replace("\\r", "").replace("\\n", ""))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// The hexadecimal digits of a string in lowercase, without the marks and separators of bytes. Any
+/// other character stays between them.
+fn hex_digits(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        match char.to_ascii_lowercase() {
+            '0' | '\\' if chars.next_if(|next| matches!(next, 'x' | 'X')).is_some() => {}
+            ':' | '-' | '_' | ',' | '.' | ';' | '%' | '\'' | '"' => {}
+            space if space.is_whitespace() => {}
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 /// Removes separators from a string.
@@ -106,6 +157,27 @@ mod tests {
         ] {
             assert!(leak.is_in(&text), "{text}");
         }
+        let hex = "6d63742d306131623263336434653566";
+        let bytes: Vec<&str> = (0..hex.len() / 2)
+            .map(|at| &hex[2 * at..2 * at + 2])
+            .collect();
+        for text in [
+            bytes.join(":"),
+            bytes.join(" ").to_uppercase(),
+            format!("bytes = [0x{}]", bytes.join(", 0x")),
+            format!("\\x{}", bytes.join("\\x")),
+            format!("a dump\n{}\n{}", bytes[..8].join(" "), bytes[8..].join(" ")),
+        ] {
+            assert!(leak.is_in(&text), "{text}");
+        }
+        let encoded = STANDARD.encode("a longer text: mct-0a1b2c3d4e5f, and its end");
+        for gap in ["\n", "\r\n", " ", "\\n"] {
+            let lines: Vec<&str> = (0..encoded.len() / 4)
+                .map(|at| &encoded[4 * at..4 * at + 4])
+                .collect();
+            assert!(leak.is_in(&lines.join(gap)), "{gap:?}");
+        }
+        assert!(!leak.is_in(&bytes[1..].join(":")));
         assert!(!leak.is_in("mct-0a1b2c3d4e50"));
         assert!(!leak.is_in(""));
         assert!(!Leak::new("").is_in("x"));

@@ -139,7 +139,7 @@ impl ServerHandler for Server {
         let name = request.name.clone();
         match self.answer(request, context).await {
             Some(result) => Ok(result.into()),
-            None => Err(unknown_tool(&name)),
+            None => Err(unknown_tool(&self.0.options.redactor.text(&name))),
         }
     }
 
@@ -187,7 +187,8 @@ impl ServerHandler for Server {
             let message = "invalid params of tools/call: `name` is a string, `arguments` an object";
             return Err(ErrorData::invalid_params(message, None));
         }
-        Err(unknown_method(&request.method))
+        let name = self.0.options.redactor.text(&request.method);
+        Err(unknown_method(&name))
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mcptest_json::visible::visible;
 use mcptest_redact::redact::Redactor;
 use mcptest_trace::trace::Trace;
 use rustix::fs::{FlockOperation, flock};
@@ -56,8 +57,7 @@ impl Recorder {
         // Until the end of this function, no other session replaces the file.
         let _lock = lock_folder(&self.path);
         let value = self.session.merge(read(&self.path), value);
-        let mut text = value.to_string().into_bytes();
-        text.push(b'\n');
+        let text = format!("{}\n", visible(&value.to_string()));
         let result = mcptest_files::write(&self.path, &text);
         let end = Instant::now();
         self.last = Some((end, end - start));
@@ -104,15 +104,15 @@ mod tests {
         );
         recorder.write(&Trace::default()).expect("written");
         let mut call = ToolCall::new(None, "a");
-        call.set_args(serde_json::json!({"key": "it is s3cret-value", "x": 1}));
+        call.set_args(serde_json::json!({"key": "it is s3cret-value\u{202e}\u{9b}", "x": 1}));
         let trace = Trace {
             tool_calls: vec![call],
             ..Trace::default()
         };
         recorder.write(&trace).expect("written");
         let text = fs::read_to_string(&path).expect("a file");
-        let written = "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is [redacted]\",\
-                       \"x\":1}}],\"recording\":";
+        let written = "{\"tool_calls\":[{\"name\":\"a\",\"args\":\
+                       {\"key\":\"it is [redacted]\\u202e\\u009b\",\"x\":1}}],\"recording\":";
         assert!(text.starts_with(written), "{text}");
         assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 1);
     }

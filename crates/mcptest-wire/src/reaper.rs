@@ -32,6 +32,10 @@ use crate::process_table::{self, ProcessId, Survivors, survivors};
 /// Scans until no marked process is found; processes can fork during a scan.
 const MAX_SCANS: usize = 20;
 
+/// The longest wait at the end for the scan for leftovers, which takes milliseconds.
+#[cfg(target_os = "linux")]
+const MAX_LEFTOVER_WAIT: Duration = Duration::from_millis(500);
+
 /// All servers and agents that may still have live processes, by the number in their cookie.
 static LIVE: Mutex<BTreeMap<u64, Live>> = Mutex::new(BTreeMap::new());
 
@@ -191,7 +195,14 @@ impl Drop for ProcessTree {
         if !*self.killed.get_mut() {
             self.kill();
         }
-        lock().remove(&self.cookie.0);
+        let is_last = {
+            let mut live = lock();
+            live.remove(&self.cookie.0);
+            live.is_empty()
+        };
+        if is_last {
+            wait_for_leftovers();
+        }
     }
 }
 
@@ -305,11 +316,34 @@ struct Found {
 #[cfg(target_os = "linux")]
 pub(crate) fn become_subreaper() {
     IS_SUBREAPER.get_or_init(|| {
-        // Nobody waits for it: the servers of this process do not depend on it.
-        std::thread::spawn(kill_leftovers);
+        // The servers of this process do not depend on it. The end of the last one waits for it.
+        std::thread::spawn(|| {
+            kill_leftovers();
+            LEFTOVERS_KILLED.store(true, Ordering::Release);
+        });
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
     });
 }
+
+/// True if nothing is left of an mcptest that was killed.
+#[cfg(target_os = "linux")]
+static LEFTOVERS_KILLED: AtomicBool = AtomicBool::new(false);
+
+/// Waits a moment until what a killed mcptest left behind is killed: a server may end, and this
+/// process with it, before the scan for leftovers does.
+#[cfg(target_os = "linux")]
+fn wait_for_leftovers() {
+    if !is_subreaper() {
+        return;
+    }
+    let began = std::time::Instant::now();
+    while !LEFTOVERS_KILLED.load(Ordering::Acquire) && began.elapsed() < MAX_LEFTOVER_WAIT {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wait_for_leftovers() {}
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn become_subreaper() {}

@@ -398,8 +398,7 @@ impl State {
             detail => format!(" ({detail})"),
         };
         let shown = quote(raw, self.limits.max_text_chars);
-        let article = kind.article();
-        format!("the server sent {article}{kind}{detail}: {shown}")
+        format!("the server sent {}{detail}: {shown}", kind.sent())
     }
 
     fn reply(&mut self, id: &Id, payload: Payload, raw: Cow<'_, str>) {

@@ -59,17 +59,19 @@ pub enum ViolationKind {
 }
 
 impl ViolationKind {
-    /// The article of its words, with a space.
-    pub(crate) fn article(self) -> &'static str {
-        match self {
+    /// The kind as the object of "the server sent".
+    pub(crate) fn sent(self) -> String {
+        let article = match self {
             Self::StdoutNoise
             | Self::NotJsonRpc
             | Self::UnparsableJson
             | Self::TooDeep
             | Self::InvalidUtf8 => "",
+            Self::BadJsonRpcVersion => "a message in which ",
             Self::Http => "an ",
             _ => "a ",
-        }
+        };
+        format!("{article}{self}")
     }
 }
 
@@ -129,5 +131,26 @@ impl fmt::Display for Violation {
             write!(f, ": {}", self.text)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_the_object_of_a_sentence() {
+        for (kind, sent) in [
+            (ViolationKind::UnparsableJson, "invalid JSON"),
+            (ViolationKind::InvalidUtf8, "bytes that are not UTF-8"),
+            (ViolationKind::Http, "an invalid HTTP response"),
+            (ViolationKind::MalformedError, "a malformed error object"),
+            (
+                ViolationKind::BadJsonRpcVersion,
+                "a message in which `jsonrpc` is not \"2.0\"",
+            ),
+        ] {
+            assert_eq!(kind.sent(), sent);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `mcptest call`.
 
 use mcptest_catalog::call_arguments;
+use mcptest_json::text::lines;
 use mcptest_report::ExitCode;
 use mcptest_runner::{Answer, LiveServer};
 use mcptest_yaml::suggest;
@@ -126,17 +127,18 @@ fn pretty(answer: &Answer) -> String {
         Answer::Result(result) => result,
         Answer::Refused(error) => {
             let code = error.get("code").map(Value::to_string).unwrap_or_default();
-            return format!("Error {code}: {}\n", answer.text());
+            return lines(&format!("Error {code}: {}\n", answer.text()));
         }
     };
     let mut out = String::new();
     let blocks = result.get("content").and_then(Value::as_array);
     for block in blocks.into_iter().flatten() {
-        out.push_str(shown_block(block).trim_end_matches('\n'));
+        // The text of a server may steer a terminal.
+        out.push_str(lines(&shown_block(block)).trim_end_matches('\n'));
         out.push('\n');
     }
     if let (true, Some(structured)) = (out.is_empty(), result.get("structuredContent")) {
-        return format!("{structured:#}\n");
+        return lines(&format!("{structured:#}\n"));
     }
     if out.is_empty() {
         out.push_str("(the result is empty)\n");
@@ -188,5 +190,26 @@ mod tests {
         assert_eq!(result(json!({})), "(the result is empty)\n");
         let refused = Answer::Refused(json!({"code": -32602, "message": "no"}));
         assert_eq!(pretty(&refused), "Error -32602: no\n");
+    }
+
+    #[test]
+    fn a_server_cannot_steer_the_terminal() {
+        let hostile = "a\u{1b}[2J\u{7}\u{202e}\u{9b}b\nc\td";
+        let blocks = [
+            json!({"type": "text", "text": hostile}),
+            json!({"type": "resource", "resource": {"uri": "a://b", "text": hostile}}),
+            json!({"type": "resource_link", "uri": hostile}),
+            json!({"type": "image", "mimeType": hostile}),
+        ];
+        let is_steering = |one: char| one != '\n' && one != '\t' && one.is_control();
+        for block in blocks {
+            let shown = pretty(&Answer::Result(json!({"content": [block]})));
+            assert!(!shown.contains(is_steering), "{shown:?}");
+            assert!(!shown.contains('\u{202e}'), "{shown:?}");
+        }
+        let refused = Answer::Refused(json!({"code": -1, "message": hostile}));
+        let shown = pretty(&refused);
+        assert!(!shown.contains(is_steering), "{shown:?}");
+        assert!(shown.contains("b\nc"), "{shown:?}");
     }
 }

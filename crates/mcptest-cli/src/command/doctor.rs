@@ -8,6 +8,7 @@ use mcptest_catalog::lint::waivers::{self, Waiver, WaiverFile};
 use mcptest_catalog::lint::{self, Finding, fix};
 use mcptest_catalog::pin::PinFile;
 use mcptest_catalog::prices::Prices;
+use mcptest_json::visible::visible;
 use mcptest_report::ExitCode;
 use mcptest_report::doctor::{self, Format};
 use mcptest_report::line_diff::unified_diff;
@@ -142,7 +143,8 @@ fn counted(entries: usize) -> String {
 
 fn write_pins(file: &PinFile, path: &Path) -> Result<(), String> {
     let redactor = secrets::redactor(std::iter::empty());
-    output::write_file(&path.display().to_string(), &redactor.text(&file.to_text()))
+    let text = redactor.text(&file.to_text());
+    output::write_file(&path.display().to_string(), &visible(&text))
 }
 
 /// Rejects rules that do not exist.

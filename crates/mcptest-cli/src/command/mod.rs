@@ -27,6 +27,7 @@ mod tool_bench;
 mod trace;
 mod validate;
 
+use mcptest_json::visible::visible;
 use mcptest_report::ExitCode;
 
 use crate::cli::{Cli, Colour, Command};
@@ -95,11 +96,13 @@ pub fn print_usage(usage: &clap::Error) -> ExitCode {
     if usage.use_stderr() {
         // The arguments are quoted in it.
         let text = usage.render();
-        output::status(&if output.error_colour() {
-            text.ansi().to_string().trim_end().to_owned()
+        let text = if output.error_colour() {
+            text.ansi().to_string()
         } else {
-            text.to_string().trim_end().to_owned()
-        });
+            text.to_string()
+        };
+        // Escapes of terminals are removed when it is rendered; C1 controls are not.
+        output::status(visible(&text).trim_end());
         return ExitCode::CouldNotRun;
     }
     let text = usage.render();

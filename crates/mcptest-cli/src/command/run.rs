@@ -172,6 +172,7 @@ impl<'a> Job<'a> {
         // A log without its first event cannot be read.
         run.recorder.flush();
         let ui = self.serve(&run)?;
+        let recorder = Arc::clone(&run.recorder);
         let report = self.execute(&selected, run, &redactor)?;
         for line in report.tests.iter().flat_map(|test| &test.status_lines) {
             output.status(line);
@@ -184,7 +185,14 @@ impl<'a> Job<'a> {
             ui.finish();
             output.status("the run has ended; `mcptest report --serve` shows its page again");
         }
-        Ok(report.exit_code)
+        let Some(failure) = recorder.failure() else {
+            return Ok(report.exit_code);
+        };
+        output.error(&failure);
+        Ok(ExitCode::first_of([
+            report.exit_code,
+            ExitCode::CouldNotRun,
+        ]))
     }
 
     /// Serves the page of a run from its log, if that is asked for.

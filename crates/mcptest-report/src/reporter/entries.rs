@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::report::{Report, TestReport};
 use crate::row::RunRow;
-use crate::server_words::server_words;
+use crate::server_output::server_output;
 use crate::store::StoreError;
 use crate::verdict_word::verdict_word;
 
@@ -244,7 +244,7 @@ pub(super) fn failed_runs(test: &TestReport) -> impl Iterator<Item = RunRow> {
 
 /// The first line of the first failed call of a run, to stand behind its first reason.
 fn said(record: &RunRecord) -> Option<String> {
-    let (title, lines) = server_words(record).into_iter().next()?;
+    let (title, lines) = server_output(record).into_iter().next()?;
     let line = lines.first()?;
     Some(format!("; {title} {line}"))
 }

@@ -165,11 +165,9 @@ fn issue_14_a_killed_mcptest_leaves_nothing_for_long() {
     killed.wait().unwrap();
     wait_until("the direct child is gone", || running(&child).is_empty());
     assert_eq!(running(&grandchild).len(), 1);
-    let next = run(
-        dir.path(),
-        &["doctor", "--", "mcptest", "mock", "--tools-from", "m.yml"],
-    );
-    assert_eq!(next.code, 0, "{}", next.stderr);
+    // A server that ends at once gives no time to look for leftovers while it runs.
+    let next = run(dir.path(), &["list", "--", "false"]);
+    assert_eq!(next.code, 2, "{}", next.stderr);
     wait_until("the rest is gone", || running(&grandchild).is_empty());
 }
 
@@ -261,4 +259,34 @@ fn issue_14_messages_and_json_cannot_steer_a_terminal() {
         assert!(!hostile(&ran.stderr), "{args:?}: {}", ran.stderr);
         assert!(!hostile(&ran.stdout), "{args:?}: {}", ran.stdout);
     }
+}
+
+#[test]
+fn usage_errors_and_pins_show_hidden_characters() {
+    let hidden = "x\u{202e}\u{9b}y";
+    let tools = serde_json::json!({"tools": [{"name": "t", "description": hidden}]});
+    let dir = folder(&[("tools.json", &tools.to_string())]);
+    let usage = run(dir.path(), &["schema", hidden]);
+    assert_eq!(usage.code, 2);
+    assert!(
+        usage.stderr.contains("x\\u202e\\u009by"),
+        "{}",
+        usage.stderr
+    );
+    let pinned = run(
+        dir.path(),
+        &["doctor", "--tools-from", "tools.json", "--pin", "pin.json"],
+    );
+    let pins = std::fs::read_to_string(dir.path().join("pin.json")).unwrap();
+    assert!(
+        pins.contains("x\\u202e\\u009by"),
+        "{pins}\n{}",
+        pinned.stderr
+    );
+    // The pins are those of the same texts.
+    let again = run(
+        dir.path(),
+        &["doctor", "--tools-from", "tools.json", "--pin", "pin.json"],
+    );
+    assert!(!again.stdout.contains("SEC-014"), "{}", again.stdout);
 }

@@ -1,5 +1,7 @@
 //! `mcptest mcp`: the progress of a run, and its end before its time; `run --events`.
 
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use crate::mcp::{Client, quickstart};
@@ -136,9 +138,14 @@ fn other_programs_can_follow_a_run() {
         6
     );
     // A follower that leaves ends nothing.
+    let mut follower = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
+    let pipe = follower.stdin.take().unwrap();
+    follower.wait().unwrap();
     let made = mcptest(dir.path())
-        .args(["run", "--no-history", "--events", "/dev/full"])
+        .args(["run", "--no-history", "--reporter", "json=report.json"])
+        .args(["--events", "/dev/stdout"])
         .arg(&suite)
+        .stdout(pipe)
         .output()
         .unwrap();
     let left = ran(&made);
@@ -148,4 +155,23 @@ fn other_programs_can_follow_a_run() {
         "{}",
         left.stderr
     );
+}
+
+#[test]
+fn events_that_cannot_be_written_are_an_error_after_the_report() {
+    let dir = folder(&[]);
+    let made = mcptest(dir.path())
+        .args(["run", "--no-history", "--events", "/dev/full"])
+        .arg(quickstart().join("mcptest.yml"))
+        .output()
+        .unwrap();
+    let full = ran(&made);
+    assert_eq!(full.code, 2, "{}", full.stderr);
+    assert!(
+        full.stderr
+            .contains("no more events are written to `/dev/full`"),
+        "{}",
+        full.stderr
+    );
+    assert!(full.stdout.contains("4 passed"), "{}", full.stdout);
 }

@@ -178,6 +178,16 @@ tools:
     for note in &client.notes {
         assert!(!note.to_string().contains(secret), "{note}");
     }
+    // Names that are unknown are quoted.
+    let unknown = [
+        client.request("tools/call", json!({"name": secret, "arguments": {}})),
+        client.request(secret, json!({})),
+    ];
+    for answer in unknown {
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("[redacted]"), "{answer}");
+        assert!(!answer.to_string().contains(secret), "{answer}");
+    }
 }
 
 /// Sends a request over HTTP and returns the head of the answer.

@@ -56,6 +56,8 @@ struct State {
     lines: Lines,
     /// The file or pipe of another program that follows the run.
     follower: Option<Follower>,
+    /// The first output of events that could not be written to its end.
+    failure: Option<String>,
     /// The line of the last event. It is used again for the next one.
     line: String,
 }
@@ -150,6 +152,7 @@ impl Recorder {
             fold,
             lines,
             follower: None,
+            failure: None,
             line: String::new(),
         }))
     }
@@ -184,8 +187,8 @@ impl Recorder {
             });
         state.line = line;
         if let Err(error) = recorded {
-            let output = state.output;
-            output.error(&format!("an event of the run is lost: {error}"));
+            let message = format!("an event of the run is lost: {error}");
+            state.failure.get_or_insert(message);
         }
     }
 
@@ -193,10 +196,14 @@ impl Recorder {
     pub fn flush(&self) {
         let state = &mut *self.state();
         if let Err(error) = state.flush() {
-            state
-                .output
-                .error(&format!("events of the run are lost: {error}"));
+            let message = format!("events of the run are lost: {error}");
+            state.failure.get_or_insert(message);
         }
+    }
+
+    /// The first output of events that could not be written to its end.
+    pub fn failure(&self) -> Option<String> {
+        self.state().failure.clone()
     }
 
     /// The report of all events. Nothing can be recorded after it.
@@ -235,15 +242,20 @@ impl Follower {
 }
 
 impl State {
-    /// Forwards a line. A run continues without a follower that has left.
+    /// Forwards a line. A run continues without a follower that has left, and without a file that
+    /// cannot be written; but an output is missing then.
     fn forward(&mut self, line: &str) {
         let Some(follower) = &mut self.follower else {
             return;
         };
         if let Err(error) = follower.file.write_all(line.as_bytes()) {
             let path = follower.path.display();
-            self.output
-                .warning(&format!("no more events are written to `{path}`: {error}"));
+            let message = format!("no more events are written to `{path}`: {error}");
+            if error.kind() == std::io::ErrorKind::BrokenPipe {
+                self.output.warning(&message);
+            } else {
+                self.failure.get_or_insert(message);
+            }
             self.follower = None;
         }
     }
