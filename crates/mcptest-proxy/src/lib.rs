@@ -21,6 +21,7 @@
 //! | `pump.rs` | passing lines both ways, with the action on each |
 //! | `record.rs` | the trace file, complete at every moment |
 //! | `relay.rs` | one session between our own streams and a server |
+//! | `run_connection.rs` | the connections of an agent with the servers of its run |
 //! | `run_http.rs` | the servers of one run of an agent, by address |
 //! | `run_proxy.rs` | the sessions of one run of an agent, behind a socket |
 //! | `run_state.rs` | the order of a run's calls, its turns and its faults |
@@ -39,6 +40,7 @@ mod observe;
 mod pump;
 mod record;
 mod relay;
+mod run_connection;
 mod run_http;
 mod run_proxy;
 mod run_state;
@@ -49,4 +51,5 @@ pub use distract::DistractorPlan;
 pub use error::ProxyError;
 pub use fault::{ProxyFault, ProxyFaultError};
 pub use relay::{ProxyOptions, SessionEnd, relay};
-pub use run_proxy::{RunProxy, RunProxyOptions, RunRecord, RunServer, ServerRecord, connect};
+pub use run_connection::{RunServer, ServerRecord};
+pub use run_proxy::{RunProxy, RunProxyOptions, RunRecord, connect};

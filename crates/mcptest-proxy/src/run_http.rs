@@ -1,7 +1,7 @@
 //! The servers of a run by address: streamable HTTP on loopback, for agents that cannot start a
 //! command, such as a service.
 //!
-//! A session of HTTP is a connection like one of the socket: a server of its own, and lines in both
+//! A session of HTTP is a connection like one of the socket: a separate server, and lines in both
 //! directions. So everything that is observed and injected there is here, too. Requests of revision
 //! 2026-07-28 have no session; they share connections.
 
@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 
 use self::session::{FromServer, Request as Expected, Session};
 use crate::lines::MAX_LINE_BYTES;
-use crate::run_proxy::{ProxyState, serve};
+use crate::run_connection::{RunServers, serve};
 
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -39,7 +39,7 @@ const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// The time that a client has to send the head of a request, and then its body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The pause after a connection could not be accepted, such as for want of file descriptors.
+/// The pause after a connection could not be accepted, such as because no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// The buffer between a session and its server, in each direction.
@@ -85,7 +85,7 @@ pub(crate) fn listen() -> io::Result<(TcpListener, HttpAddresses)> {
 pub(crate) fn accept(
     listener: TcpListener,
     addresses: &HttpAddresses,
-    proxy: Arc<ProxyState>,
+    proxy: Arc<RunServers>,
     stop: watch::Receiver<bool>,
 ) -> impl Future<Output = ()> + Send + use<> {
     let front = Arc::new(Front {
@@ -134,7 +134,7 @@ async fn accept_until(listener: TcpListener, front: Arc<Front>, mut stop: watch:
 }
 
 struct Front {
-    proxy: Arc<ProxyState>,
+    proxy: Arc<RunServers>,
     token: String,
     stop: watch::Receiver<bool>,
     /// The sessions, by their ids.
