@@ -183,7 +183,8 @@ impl Store {
                 "{} cannot be decrypted: {}; delete it and log in again",
                 self.path().display(),
                 match sealed.key {
-                    KeySource::Passphrase => "the passphrase is wrong, or the file is damaged",
+                    KeySource::Passphrase =>
+                        "the passphrase does not match, or the file is damaged",
                     _ => "its key has changed, or the file is damaged",
                 }
             ))

@@ -218,11 +218,15 @@ const NOTHING: &str = "nothing";
 /// The maximum nesting of an "expected" phrase: a rule may contain itself.
 const MAX_EXPECTED_DEPTH: usize = 8;
 
+/// The known words that are compared with an unknown one. A file may have thousands of both.
+const MAX_CANDIDATES: usize = 1000;
+
 /// The known word nearest to `word`, if one is near enough to be what was meant.
 #[must_use]
 pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
+        .take(MAX_CANDIDATES)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, candidate)| {
             let longest = word.chars().count().max(candidate.chars().count());

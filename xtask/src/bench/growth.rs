@@ -60,6 +60,128 @@ const SUBJECTS: &[Subject] = &[
         },
     },
     Subject {
+        name: "validate: unknown names in `inject:`",
+        args: &["validate", "s.yml"],
+        exit_code: 2,
+        size: 500,
+        input: |dir, n| {
+            let names: Vec<String> = (0..n).map(|i| format!("unknown {i}")).collect();
+            let faults: String = (0..n)
+                .map(|i| format!("  - {{name: fault {i}, kind: hang, target: {{tool: t}}}}\n"))
+                .collect();
+            let test = test("a", &format!("inject: {}", json!(names)));
+            suite(
+                dir,
+                &format!("{SERVER}faults:\n{faults}agents:\n  - {test}\n"),
+            )
+        },
+    },
+    Subject {
+        name: "run: tests of a scripted model",
+        args: &["run", "s.yml", "--no-history"],
+        exit_code: 0,
+        size: 250,
+        input: |dir, n| {
+            mock(dir, 1)?;
+            let tests: String = (0..n)
+                .map(|i| {
+                    format!(
+                        "  - {}\n",
+                        test(&format!("t{i}"), "expect: [{final_response: y}]")
+                    )
+                })
+                .collect();
+            suite(dir, &format!("{MOCK}agents:\n{tests}"))
+        },
+    },
+    Subject {
+        name: "run: direct calls",
+        args: &["run", "s.yml", "--no-history"],
+        exit_code: 0,
+        size: 500,
+        input: |dir, n| {
+            mock(dir, 1)?;
+            let tests: String = (0..n)
+                .map(|i| format!("  - {{name: t{i}, server: s, tool: tool_0}}\n"))
+                .collect();
+            suite(dir, &format!("{MOCK}tools:\n{tests}"))
+        },
+    },
+    Subject {
+        name: "list: tools of a server",
+        args: &["list", "s.yml"],
+        exit_code: 0,
+        size: 500,
+        input: |dir, n| {
+            mock(dir, n)?;
+            suite(
+                dir,
+                &format!("{MOCK}tools: [{{name: t, server: s, tool: tool_0}}]\n"),
+            )
+        },
+    },
+    Subject {
+        name: "tool-bench: tools",
+        args: &["tool-bench", "run", "b.yml"],
+        exit_code: 0,
+        size: 500,
+        input: |dir, n| tool_bench(dir, n, 10),
+    },
+    Subject {
+        name: "tool-bench: intents",
+        args: &["tool-bench", "run", "b.yml"],
+        exit_code: 0,
+        size: 500,
+        input: |dir, n| tool_bench(dir, 10, n),
+    },
+    Subject {
+        name: "mutate: traces",
+        args: &["mutate", "s.yml", "--trace", "t.jsonl"],
+        exit_code: 0,
+        size: 100,
+        input: |dir, n| {
+            let block = "equal_function_sets: {classes: [{name: c, members: [s.a]}]}";
+            suite(dir, &format!("{SERVER}agents:\n  - {}\n", test("t", block)))?;
+            let call = json!({"id": "1", "name": "a", "server": "s", "args": {"i": 1}});
+            let trace = json!({"test": "t", "tool_calls": [call]});
+            traces(dir, (0..n).map(|_| trace.clone()))
+        },
+    },
+    Subject {
+        name: "trace convert: traces",
+        args: &[
+            "trace", "convert", "t.jsonl", "--to", "otlp", "--out", "o.json",
+        ],
+        exit_code: 0,
+        size: 2000,
+        input: many_tests,
+    },
+    Subject {
+        name: "trace show: calls",
+        args: &["trace", "show", "t.jsonl"],
+        exit_code: 0,
+        size: 1000,
+        input: many_calls,
+    },
+    Subject {
+        name: "trace infer: traces",
+        args: &["trace", "infer", "t.jsonl"],
+        exit_code: 0,
+        size: 250,
+        input: |dir, n| {
+            let call = json!({"id": "1", "name": "a", "server": "s", "args": {}});
+            let trace = json!({"test": "t", "tool_calls": [call], "final_response": "y"});
+            traces(dir, (0..n).map(|_| trace.clone()))
+        },
+    },
+    Subject {
+        name: "trace anonymise: calls",
+        args: &["trace", "anonymise", "t.jsonl", "--out", "o.jsonl"],
+        exit_code: 0,
+        size: 500,
+        input: many_calls,
+    },
+    Subject {
         name: "score: tests by name, JSON",
         args: &["score", "s.yml", "--trace", "t.jsonl", "--reporter", "json"],
         exit_code: 0,
@@ -195,6 +317,25 @@ fn many_tests(dir: &Path, n: usize) -> Result<()> {
     traces(dir, (0..n).map(trace))
 }
 
+fn many_calls(dir: &Path, n: usize) -> Result<()> {
+    let call = |i: usize| json!({"id": i.to_string(), "name": "a", "server": "s", "args": {"to": format!("user{i}@example.com")}});
+    let trace = json!({"test": "t", "tool_calls": (0..n).map(call).collect::<Vec<_>>()});
+    traces(dir, [trace].into_iter())
+}
+
+const MOCK: &str = "servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}\n";
+
+/// A manifest with this number of tools.
+fn mock(dir: &Path, tools: usize) -> Result<()> {
+    let tool = |i: usize| {
+        json!({"name": format!("tool_{i}"), "description": format!("Does {i}."),
+               "input_schema": {"type": "object"}, "response": "done"})
+    };
+    let tools: Vec<Value> = (0..tools).map(tool).collect();
+    let manifest = json!({"mock_server": {"name": "s", "tools": tools}});
+    Ok(fs::write(dir.join("m.yml"), manifest.to_string())?)
+}
+
 fn catalog(dir: &Path, file: &str, verb: &str, n: usize) -> Result<()> {
     let tool = |i: usize| {
         json!({
@@ -205,6 +346,18 @@ fn catalog(dir: &Path, file: &str, verb: &str, n: usize) -> Result<()> {
     };
     let tools = json!({"tools": (0..n).map(tool).collect::<Vec<_>>()});
     Ok(fs::write(dir.join(file), tools.to_string())?)
+}
+
+/// A spec with this number of tools and of intents.
+fn tool_bench(dir: &Path, tools: usize, intents: usize) -> Result<()> {
+    catalog(dir, "a.json", "get", tools)?;
+    let intent = |i: usize| {
+        let i = i % tools;
+        json!({"query": format!("get record {i}"), "gold": [format!("get_record_{i}")]})
+    };
+    let intents: Vec<Value> = (0..intents).map(intent).collect();
+    let spec = json!({"catalog_path": "a.json", "intents": intents});
+    Ok(fs::write(dir.join("b.yml"), spec.to_string())?)
 }
 
 /// Measures and prints. True if no time grows faster than the bound.

@@ -114,7 +114,7 @@ fn a_passphrase_encrypts_and_another_one_does_not_decrypt() {
     let right = store(dir.path(), Some("correct horse"));
     assert_eq!(right.logins().unwrap()[&one.server], one);
     let wrong = store(dir.path(), Some("battery")).logins().unwrap_err();
-    assert!(wrong.0.contains("the passphrase is wrong"), "{wrong}");
+    assert!(wrong.0.contains("the passphrase does not match"), "{wrong}");
     let none = store(dir.path(), None).logins().unwrap_err();
     assert!(none.0.contains("set MCPTEST_AUTH_PASSPHRASE"), "{none}");
 }
@@ -152,7 +152,7 @@ fn damaged_files_are_errors() {
     bytes[3] ^= 1;
     sealed["logins"] = STANDARD.encode(bytes).into();
     for (text, part) in [
-        (sealed.to_string(), "it is damaged"),
+        (sealed.to_string(), "the file is damaged"),
         (good.replace("\"file\"", "\"passphrase\""), "passphrase"),
         (
             good.replace("\"version\": 1", "\"version\": 2"),

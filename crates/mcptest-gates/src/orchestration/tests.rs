@@ -336,7 +336,7 @@ fn schema_valid_is_absent_unless_every_run_has_a_catalog() {
             .reason
             .as_ref()
             .unwrap()
-            .contains("which tools were offered")
+            .contains("the offered tools")
     );
     assert_eq!(judge(block, &[known.clone(), known]).verdict, Verdict::Pass);
     assert_eq!(

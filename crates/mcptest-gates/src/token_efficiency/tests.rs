@@ -244,8 +244,8 @@ fn the_surface_needs_a_catalog_and_is_counted_once() {
         std::slice::from_ref(&bare),
     );
     assert_eq!(outcome.verdict, Verdict::Fail);
-    assert!(reason(&outcome, "tool_surface_tokens").contains("which tools were offered"));
-    assert!(reason(&outcome, "tokens_per_correct").contains("which tools were offered"));
+    assert!(reason(&outcome, "tool_surface_tokens").contains("the offered tools"));
+    assert!(reason(&outcome, "tokens_per_correct").contains("the offered tools"));
     // F1 is judged nevertheless.
     assert_eq!(
         judge(&block(), std::slice::from_ref(&bare)).verdict,

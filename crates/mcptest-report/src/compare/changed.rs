@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::pretty::{figure, flip_word, name, nature, verdicts, word};
-use super::{CaseChange, Comparison};
+use super::{CaseChange, Change, Comparison};
 use crate::report::Report;
-use crate::reporter::entries::{Entry, entries};
+use crate::reporter::entries::{Entry, entries, fingerprint, name as reporter_name};
 
 /// The number of facts about a test.
 const MAX_FACTS: usize = 3;
@@ -15,6 +15,17 @@ pub(super) struct Changed<'a> {
     pub(super) case: &'a CaseChange,
     /// The test in the current report, if it has it.
     entry: Option<Entry<'a>>,
+}
+
+/// The meaning of a change for tools that know passed and failed tests only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Something passed before and fails now.
+    Failed,
+    /// Something passed before and can no longer be judged.
+    NotJudged,
+    /// Everything else: better, other figures, added, removed.
+    Passed,
 }
 
 /// The tests that differ, in the order of the comparison.
@@ -37,6 +48,25 @@ impl Changed<'_> {
 
     pub(super) fn name(&self) -> String {
         name(&self.case.id)
+    }
+
+    /// The name of its suite.
+    pub(super) fn suite(&self) -> String {
+        reporter_name(&self.case.id.suite)
+    }
+
+    /// The number that identifies the test in every report.
+    pub(super) fn fingerprint(&self) -> String {
+        fingerprint(&self.case.id, self.entry.map_or(0, |entry| entry.repeated))
+    }
+
+    /// The meaning of the change for tools that know passed and failed tests only.
+    pub(super) fn outcome(&self) -> Outcome {
+        match self.case.change {
+            Change::Regressed => Outcome::Failed,
+            Change::Lost => Outcome::NotJudged,
+            _ => Outcome::Passed,
+        }
     }
 
     pub(super) fn file(&self) -> Option<String> {

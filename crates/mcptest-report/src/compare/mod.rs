@@ -16,12 +16,19 @@
 
 mod agent;
 mod changed;
+mod ctrf;
 mod fail_on;
 mod github;
+mod gitlab;
+mod junit;
 mod markdown;
+mod ndjson;
+mod openmetrics;
 mod pr;
 mod pretty;
+mod sarif;
 mod statistics;
+mod tap;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -572,7 +579,7 @@ fn bound_flips(old: &[Assertion], new: &[Assertion]) -> Vec<BoundFlip> {
 type Render = fn(&Comparison, &Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// The reporters that can show a comparison.
-const RENDERERS: [(&str, Render); 7] = [
+const RENDERERS: [(&str, Render); 14] = [
     ("pretty", |comparison, _, style, out| {
         Ok(pretty::render(comparison, style, out)?)
     }),
@@ -588,6 +595,13 @@ const RENDERERS: [(&str, Render); 7] = [
     }),
     ("agent", agent::render),
     ("github", github::render),
+    ("junit", junit::render),
+    ("tap", tap::render),
+    ("ndjson", ndjson::render),
+    ("sarif", sarif::render),
+    ("gitlab", gitlab::render),
+    ("ctrf", ctrf::render),
+    ("openmetrics", openmetrics::render),
 ];
 
 /// Writes a comparison with the reporter of this name. `current` is the report that was compared.

@@ -418,7 +418,7 @@ fn the_page_has_the_comparison() {
 }
 
 #[test]
-fn only_some_reporters_compare() {
+fn every_reporter_of_one_file_compares() {
     let nothing = compare(&report(Vec::new()), &report(Vec::new()));
     let rendered = |name: &str| {
         let mut out = Vec::new();
@@ -432,9 +432,9 @@ fn only_some_reporters_compare() {
         .map(|()| out)
     };
     assert_eq!(
-        rendered("junit").unwrap_err().to_string(),
-        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown, pr, html, \
-         agent, github"
+        rendered("allure").unwrap_err().to_string(),
+        "the reporter `allure` cannot show a comparison; these can: pretty, json, markdown, pr, \
+         html, agent, github, junit, tap, ndjson, sarif, gitlab, ctrf, openmetrics"
     );
     for (name, _) in RENDERERS {
         assert!(crate::reporter::find(name).is_some(), "{name}");
@@ -605,6 +605,75 @@ fn machines_list_what_regressed_with_its_command() {
     );
     assert!(lines[1].starts_with("::notice title=mcptest compared::2 tests: 1 regressed"));
     assert_eq!(lines.len(), 2, "{github}");
+}
+
+/// A test that regressed, one that is lost, one that is fixed; names that are hostile everywhere.
+fn hostile_comparison() -> (Comparison, Report) {
+    let name =
+        |at: usize| format!("{at} </script><b>]]>\u{1b}[31m # SKIP\nok 9 `x` [a](1) \u{202e}&\"");
+    let side = |verdicts: [Verdict; 3]| {
+        let tests = verdicts.into_iter().enumerate();
+        report(
+            tests
+                .map(|(at, verdict)| test(&name(at), Some("m\n"), verdict))
+                .collect(),
+        )
+    };
+    let old = side([Verdict::Pass, Verdict::Pass, Verdict::Fail]);
+    let new = side([Verdict::Fail, Verdict::Error, Verdict::Pass]);
+    (compare(&old, &new), new)
+}
+
+#[test]
+fn formats_of_machines_know_what_is_worse() {
+    let (comparison, new) = hostile_comparison();
+    let rendered = |name: &str| {
+        let mut out = Vec::new();
+        render(name, &comparison, &new, Style::default(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let is_hidden = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.contains(is_hidden), "{name}: {text}");
+        text
+    };
+    let tap = rendered("tap");
+    assert!(tap.contains("1..3\nnot ok 1 - 0 <"), "{tap}");
+    let point = |number: &str| tap.lines().find(|line| line.starts_with(number));
+    assert!(
+        point("ok 2 - ")
+            .unwrap()
+            .contains(" # SKIP lost: pass -> error")
+    );
+    assert!(!point("ok 3 - ").unwrap().contains(" # "));
+    assert!(point("ok 9").is_none());
+    let junit = rendered("junit");
+    assert!(
+        junit.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""),
+        "{junit}"
+    );
+    assert!(!junit.contains("<b>") && !junit.contains("]]>"), "{junit}");
+    let json = |name: &str| -> Value { serde_json::from_str(&rendered(name)).unwrap() };
+    let results = json("sarif")["runs"][0]["results"].clone();
+    assert_eq!(results.as_array().unwrap().len(), 2);
+    assert_eq!(results[0]["ruleId"], "regressed");
+    assert_eq!(results[1]["ruleId"], "lost");
+    assert_eq!(json("gitlab").as_array().unwrap().len(), 2);
+    let summary = json("ctrf")["results"]["summary"].clone();
+    let counted = ["tests", "passed", "failed", "other"].map(|key| summary[key].clone());
+    assert_eq!(counted, [3, 1, 1, 1].map(Value::from));
+    let lines = rendered("ndjson");
+    let events: Vec<Value> = lines
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(events[1]["event"], "change");
+    assert_eq!(events[1]["change"], "regressed");
+    assert_eq!(events.last().unwrap()["counts"]["lost"], 1);
+    let metrics = rendered("openmetrics");
+    assert!(
+        metrics.contains("mcptest_compared_tests{change=\"regressed\"} 1\n"),
+        "{metrics}"
+    );
+    assert!(metrics.ends_with("# EOF\n"));
 }
 
 #[test]

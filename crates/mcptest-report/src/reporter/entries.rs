@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use mcptest_events::{CaseId, Kind, RunRecord};
 use mcptest_json::text::{one_line, shorten};
+use mcptest_json::visible::visible;
 use mcptest_numbers::random::seed_of;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
@@ -155,10 +156,7 @@ impl Entry<'_> {
 
     /// The number that identifies the test in every report, as 32 hexadecimal digits.
     pub(super) fn fingerprint(&self) -> String {
-        let model = self.id.model.as_deref().unwrap_or_default();
-        let key = format!("{}\0{}\0{model}", self.id.suite, self.id.name);
-        let half = |side: u64| seed_of(&key, 2 * self.repeated as u64 + side);
-        format!("{:016x}{:016x}", half(0), half(1))
+        fingerprint(self.id, self.repeated)
     }
 
     /// The reasons why the test did not pass, each on one line: those of the test, of its gates,
@@ -261,6 +259,15 @@ fn assertion(assertion: &Assertion) -> String {
     )
 }
 
+/// The number that identifies a test in every report, as 32 hexadecimal digits. `repeated` is the
+/// number of tests before it with the same name.
+pub(crate) fn fingerprint(id: &CaseId, repeated: usize) -> String {
+    let model = id.model.as_deref().unwrap_or_default();
+    let key = format!("{}\0{}\0{model}", id.suite, id.name);
+    let half = |side: u64| seed_of(&key, 2 * repeated as u64 + side);
+    format!("{:016x}{:016x}", half(0), half(1))
+}
+
 /// An untrusted string on one line, with at most `max` characters.
 pub(crate) fn text(text: &str, max: usize) -> String {
     // Of a long string only the beginning is escaped: `max` characters are at most 4 × `max` bytes.
@@ -270,7 +277,7 @@ pub(crate) fn text(text: &str, max: usize) -> String {
 }
 
 /// An untrusted name on one line and of bounded length.
-pub(super) fn name(untrusted: &str) -> String {
+pub(crate) fn name(untrusted: &str) -> String {
     text(untrusted, MAX_NAME)
 }
 
@@ -289,17 +296,17 @@ fn quoted(word: &str) -> Option<String> {
     )
 }
 
-/// Writes JSON on one line and a line end. `<` is written as an escape, so the text cannot end a
-/// script element of a page that it is put into.
-pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+/// Writes JSON on one line and a line end. Hidden characters are written as escapes, and so is `<`:
+/// the text cannot end a script element of a page that it is put into.
+pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let text = serde_json::to_string(value)?;
-    writeln!(out, "{}", text.replace('<', "\\u003c"))
+    writeln!(out, "{}", visible(&text).replace('<', "\\u003c"))
 }
 
 /// Writes indented JSON, as [`write_json`] does.
-pub(super) fn write_pretty_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_pretty_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let text = serde_json::to_string_pretty(value)?;
-    writeln!(out, "{}", text.replace('<', "\\u003c"))
+    writeln!(out, "{}", visible(&text).replace('<', "\\u003c"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::report::Report;
 /// The number of issues. GitLab reads reports of up to 100 MB.
 const MAX_ISSUES: usize = 50_000;
 /// The file of a test whose suite file is not known: GitLab needs one.
-const UNKNOWN_FILE: &str = "mcptest.yml";
+pub(crate) const UNKNOWN_FILE: &str = "mcptest.yml";
 
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let open = entries(report).filter(|entry| entry.verdict() != Verdict::Pass);

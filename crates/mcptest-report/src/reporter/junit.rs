@@ -386,13 +386,13 @@ fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
 }
 
-fn attribute(text: &str) -> String {
+pub(crate) fn attribute(text: &str) -> String {
     escape(&shorten(&one_line(text), MAX_MESSAGE))
 }
 
 /// Escapes XML. Controls are already escaped; the two other characters that XML forbids are
 /// removed.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

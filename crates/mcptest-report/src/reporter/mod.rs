@@ -7,22 +7,22 @@ pub(crate) mod allure;
 mod ctrf;
 pub(crate) mod entries;
 pub(crate) mod github;
-mod gitlab;
+pub(crate) mod gitlab;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod html;
 pub(crate) mod json;
-mod junit;
+pub(crate) mod junit;
 mod markdown;
 mod ndjson;
-mod openmetrics;
+pub(crate) mod openmetrics;
 mod plots;
 pub(crate) mod pr;
 pub(crate) mod pretty;
-mod sarif;
+pub(crate) mod sarif;
 pub(crate) mod sparkline;
 mod table;
-mod tap;
+pub(crate) mod tap;
 pub(crate) mod terminal;
 
 use crate::gate_meaning::GateMeaning;

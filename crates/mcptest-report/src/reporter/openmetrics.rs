@@ -145,7 +145,7 @@ fn write_gates(out: &mut dyn Write, tests: &[(String, &TestReport)]) -> io::Resu
     Ok(())
 }
 
-fn write_head(out: &mut dyn Write, name: &str, help: &str) -> io::Result<()> {
+pub(crate) fn write_head(out: &mut dyn Write, name: &str, help: &str) -> io::Result<()> {
     writeln!(out, "# TYPE {name} gauge")?;
     if let Some(unit) = ["seconds", "usd"]
         .iter()
@@ -157,11 +157,11 @@ fn write_head(out: &mut dyn Write, name: &str, help: &str) -> io::Result<()> {
 }
 
 /// Escapes an untrusted label value.
-fn value(untrusted: &str) -> String {
+pub(crate) fn value(untrusted: &str) -> String {
     name(untrusted).replace('\\', r"\\").replace('"', "\\\"")
 }
 
-fn number(figure: f64) -> String {
+pub(crate) fn number(figure: f64) -> String {
     serde_json::Number::from_f64(figure).map_or_else(|| "NaN".to_owned(), |it| it.to_string())
 }
 

@@ -89,14 +89,12 @@ fn result(entry: &Entry<'_>) -> Result<Value, RenderError> {
         .take(MAX_REASONS)
         .map(String::as_str)
         .collect();
-    // `[text](1)` in a message would be a link.
     let message = format!("{}: {}", entry.label(), shown.join("; "));
-    let message = message.replace('\\', r"\\").replace('[', r"\[");
     let mut result = json!({
         "ruleId": word,
         "ruleIndex": index,
         "level": RULES[index].1,
-        "message": {"text": message.replace(']', r"\]")},
+        "message": {"text": escaped_message(&message)},
         "partialFingerprints": {"mcptestCase/v1": entry.fingerprint()},
         "properties": {"suite": name(&entry.id.suite)},
     });
@@ -116,8 +114,14 @@ fn result(entry: &Entry<'_>) -> Result<Value, RenderError> {
     Ok(result)
 }
 
+/// Escapes a message: `[text](1)` in it would be a link.
+pub(crate) fn escaped_message(message: &str) -> String {
+    let message = message.replace('\\', r"\\").replace('[', r"\[");
+    message.replace(']', r"\]")
+}
+
 /// Encodes a path as a reference: a relative one, or with `file://` if it is absolute.
-fn uri(path: &str) -> String {
+pub(crate) fn uri(path: &str) -> String {
     let scheme = if path.starts_with('/') { "file://" } else { "" };
     format!("{scheme}{}", escaped_path(path))
 }

@@ -85,12 +85,12 @@ fn write_point(
 }
 
 /// Writes a key with a string in double quotes, which is the same in YAML and JSON.
-fn write_pair(out: &mut dyn Write, key: &str, text: &str) -> io::Result<()> {
+pub(crate) fn write_pair(out: &mut dyn Write, key: &str, text: &str) -> io::Result<()> {
     writeln!(out, "  {key}: {}", Value::from(text))
 }
 
 /// Escapes a description: `#` would begin a directive.
-fn description(text: &str) -> String {
+pub(crate) fn description(text: &str) -> String {
     text.replace('\\', r"\\").replace('#', r"\#")
 }
 

@@ -1,5 +1,7 @@
 //! `agents:` and `tests:`: references and gates of agent tests.
 
+use std::collections::{HashMap, HashSet};
+
 use mcptest_attack::Attack;
 use mcptest_catalog::discovery::Discovery;
 use mcptest_gate_api::{AttackContext, LoadContext};
@@ -32,35 +34,36 @@ impl<'a> Checker<'a> {
         judged: bool,
     ) -> Vec<Fault> {
         let own_names = own.inject.iter().flat_map(|names| &names.0);
+        let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
+        // Most tests inject nothing, and a suite may have thousands of tests.
+        let declared = names.map_or((&[][..], &[][..]), |_| {
+            (&self.faults[..], &self.attacks[..])
+        });
+        let attacks: HashSet<&str> = declared.1.iter().map(Attack::name).collect();
+        let faults: HashMap<&str, &Fault> = declared
+            .0
+            .iter()
+            .map(|fault| (fault.name.as_str(), fault))
+            .collect();
+        let mut unknown = Vec::new();
         for (index, name) in own_names.enumerate() {
-            let is_valid = self.faults.iter().any(|fault| fault.name == *name);
-            let is_attack = self.attacks.iter().any(|attack| attack.name() == name);
+            let is_known = faults.contains_key(name.as_str()) || attacks.contains(name.as_str());
             let is_invalid =
                 self.invalid_faults.contains(name) || self.invalid_attacks.contains(name);
-            if !is_valid && !is_attack && !is_invalid {
-                let mut known: Vec<&str> = self
-                    .faults
-                    .iter()
-                    .map(|fault| fault.name.as_str())
-                    .collect();
-                known.extend(self.attacks.iter().map(Attack::name));
-                known.extend(self.invalid_attacks.iter().map(String::as_str));
-                let has_attacks = !self.attacks.is_empty() || !self.invalid_attacks.is_empty();
-                let (kind, section) = match (self.faults.is_empty(), !has_attacks) {
-                    (true, false) => ("attack", "attacks"),
-                    (false, false) => ("fault or attack", "faults"),
-                    _ => ("fault", "faults"),
-                };
-                let place = item_place(part, at, &["inject"], index);
-                self.problems
-                    .push(unknown_name(part, &place, kind, name, &known, section));
+            if !is_known && !is_invalid {
+                unknown.push((index, name));
             }
         }
-        let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
         let injects_fault = names.is_some_and(|names| {
             let mut names = names.0.iter();
-            names.any(|name| !self.attacks.iter().any(|attack| attack.name() == name))
+            names.any(|name| !attacks.contains(name.as_str()))
         });
+        let injected = names
+            .into_iter()
+            .flat_map(|names| &names.0)
+            .filter_map(|name| faults.get(name.as_str()).copied().cloned())
+            .collect();
+        self.unknown_injections(part, at, &unknown);
         if !injects_fault && judged && self.options.purpose == Purpose::Run {
             let message =
                 "`recovery` without `inject`: there is evidence only if a call times out in a server"
@@ -68,16 +71,32 @@ impl<'a> Checker<'a> {
             self.problems
                 .push(key_error(part, &format!("{at}/recovery"), message).warning());
         }
-        names
-            .into_iter()
-            .flat_map(|names| &names.0)
-            .filter_map(|name| {
-                self.faults
-                    .iter()
-                    .find(|fault| fault.name == *name)
-                    .cloned()
-            })
-            .collect()
+        injected
+    }
+
+    /// Reports the names in `inject:` that nothing declares.
+    fn unknown_injections(&mut self, part: &Part, at: &str, unknown: &[(usize, &String)]) {
+        if unknown.is_empty() {
+            return;
+        }
+        let mut known: Vec<&str> = self
+            .faults
+            .iter()
+            .map(|fault| fault.name.as_str())
+            .collect();
+        known.extend(self.attacks.iter().map(Attack::name));
+        known.extend(self.invalid_attacks.iter().map(String::as_str));
+        let has_attacks = !self.attacks.is_empty() || !self.invalid_attacks.is_empty();
+        let (kind, section) = match (self.faults.is_empty(), !has_attacks) {
+            (true, false) => ("attack", "attacks"),
+            (false, false) => ("fault or attack", "faults"),
+            _ => ("fault", "faults"),
+        };
+        for (index, name) in unknown {
+            let place = item_place(part, at, &["inject"], *index);
+            self.problems
+                .push(unknown_name(part, &place, kind, name, &known, section));
+        }
     }
 
     /// The attacks that a test injects.

@@ -40,9 +40,22 @@ pub(super) fn unknown_name(
     match suggest(name, known.iter().copied()) {
         Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
         None if known.is_empty() => diagnostic.help(format!("declare it under `{section}:`")),
-        None => diagnostic.help(format!("declared under `{section}:`: {}", known.join(", "))),
+        None => diagnostic.help(format!("declared under `{section}:`: {}", listed(known))),
     }
 }
+
+/// The first names, and the number of the others: a list of all of them for each unknown name would
+/// grow with the square of the suite.
+fn listed(names: &[&str]) -> String {
+    let shown = &names[..names.len().min(MAX_LISTED)];
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// The names that a message lists.
+const MAX_LISTED: usize = 20;
 
 pub(super) fn no_script(part: &Part, at: &str) -> Diagnostic {
     part.document

@@ -428,7 +428,7 @@ fn a_passphrase_encrypts_the_logins() {
     let wrong = with(Some("wrong"), &["auth", "status"]);
     assert_eq!(wrong.code, 2);
     assert!(
-        wrong.stderr.contains("the passphrase is wrong"),
+        wrong.stderr.contains("the passphrase does not match"),
         "{}",
         wrong.stderr
     );

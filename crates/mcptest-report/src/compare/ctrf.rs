@@ -1,0 +1,76 @@
+//! A comparison in the Common Test Report Format: a test per test that differs. A regression has
+//! failed, a test that can no longer be judged has the status `other`.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::changed::{Outcome, changed};
+use super::pretty::totals;
+use super::{Comparison, Style};
+use crate::report::Report;
+use crate::reporter::RenderError;
+use crate::reporter::entries::{name, write_pretty_json};
+
+/// The version of the format.
+const VERSION: &str = "0.0.0";
+
+pub(super) fn render(
+    comparison: &Comparison,
+    current: &Report,
+    _: Style,
+    out: &mut dyn Write,
+) -> Result<(), RenderError> {
+    let changed = changed(comparison, current);
+    let status = |outcome: Outcome| match outcome {
+        Outcome::Failed => "failed",
+        Outcome::NotJudged => "other",
+        Outcome::Passed => "passed",
+    };
+    let tests: Vec<Value> = changed
+        .iter()
+        .map(|test| {
+            let label = name(&test.name());
+            let mut entry = json!({
+                // A name may not be empty.
+                "name": if label.is_empty() { "unnamed" } else { &label },
+                "testId": test.fingerprint(),
+                "status": status(test.outcome()),
+                "rawStatus": test.word(),
+                "duration": 0,
+                "suite": [test.suite()],
+                "message": name(&test.facts()),
+                "extra": {"again": test.command()},
+            });
+            if let Some(file) = test.file() {
+                entry["filePath"] = file.into();
+            }
+            entry
+        })
+        .collect();
+    let count = |wanted: Outcome| changed.iter().filter(|it| it.outcome() == wanted).count();
+    let ctrf = json!({
+        "reportFormat": "CTRF",
+        "specVersion": VERSION,
+        "generatedBy": "mcptest",
+        "results": {
+            "tool": {"name": "mcptest", "version": env!("CARGO_PKG_VERSION")},
+            "summary": {
+                "tests": tests.len(),
+                "passed": count(Outcome::Passed),
+                "failed": count(Outcome::Failed),
+                "skipped": 0,
+                "pending": 0,
+                "other": count(Outcome::NotJudged),
+                "start": 0,
+                "stop": 0,
+                "extra": {
+                    "compared": totals(comparison),
+                    "exitCode": u8::from(comparison.exit_code),
+                },
+            },
+            "tests": tests,
+        }
+    });
+    Ok(write_pretty_json(&ctrf, out)?)
+}
