@@ -1,7 +1,7 @@
 //! JSON helpers: comparison by value, one canonical form, JSON pointers.
 //!
 //! [`text`] makes untrusted text safe to show, [`layout`] and [`transcode`] lay out JSON text,
-//! [`write`] writes values.
+//! [`mod@write`] writes values.
 
 pub mod layout;
 pub mod scan;
