@@ -35,7 +35,10 @@ pub fn main(gates: &'static [GateInfo]) -> ExitCode {
     let code = match cli::Cli::read() {
         Ok(cli) => {
             mcptest_http::use_proxies(secrets::proxies());
-            panics::guarded(|| command::dispatch(&cli, gates))
+            let code = panics::guarded(|| command::dispatch(&cli, gates));
+            // All servers have ended; a process that one of them detached from itself may not.
+            mcptest_runner::kill_all();
+            code
         }
         Err(usage) => command::print_usage(&usage),
     };

@@ -75,7 +75,7 @@
 //! # When not to use it
 //! For attacks by the user, or ones that adapt to the agent's answers: texts are fixed before the
 //! run. And a pass says little without a bound: assert `attack_success_upper`, and let `mcptest
-//! plan-runs` computes how many runs it takes.
+//! plan-runs` compute how many runs it takes.
 //!
 //! # In Rust
 //! ```

@@ -142,6 +142,17 @@ pub(crate) fn descendants(root: &Path) -> BTreeSet<i32> {
     table.keys().copied().filter(is_ours).collect()
 }
 
+/// Our descendants that are alive, as far as their ancestors are known.
+#[cfg(target_os = "linux")]
+pub(crate) fn live_descendants(root: &Path) -> Vec<ProcessId> {
+    let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+    let table = table(root);
+    let ours = table.iter().filter(|(pid, stat)| {
+        !stat.exited && has_ancestor(&table, **pid, |ancestor| ancestor == ourselves)
+    });
+    ours.map(|(pid, stat)| stat.id(*pid)).collect()
+}
+
 /// Returns true if a process descends from another one, or if one of its ancestors has exited while
 /// the table was read: then its new parent is not known.
 #[cfg(target_os = "linux")]
@@ -436,6 +447,8 @@ mod tests {
         proc.process(ourselves + 12, 1, "S", "foreign\0", "");
         let ours: Vec<i32> = descendants(proc.0.path()).into_iter().collect();
         assert_eq!(ours, [ourselves + 10, ourselves + 11]);
+        // To be killed, it must be ours beyond doubt.
+        assert_eq!(live_descendants(proc.0.path()), []);
     }
 
     #[test]

@@ -225,6 +225,34 @@ pub(crate) fn leader_exited(cookie: Cookie) {
 /// It is for panic hooks, signal handling and the end of `main`: it is synchronous, needs no
 /// runtime and never blocks for long.
 pub fn kill_all() {
+    kill_live();
+    kill_orphans();
+}
+
+/// Kills what is left below this process: descendants of servers in sessions of their own and
+/// without our marks, whose parents have exited.
+#[cfg(target_os = "linux")]
+fn kill_orphans() {
+    for _ in 0..MAX_SCANS {
+        if !is_subreaper() || has_no_children() {
+            return;
+        }
+        let orphans = process_table::live_descendants(Path::new("/proc"));
+        if orphans.is_empty() {
+            return;
+        }
+        for orphan in orphans {
+            orphan.signal(Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kill_orphans() {}
+
+/// Kills all servers and agents that are registered.
+fn kill_live() {
     let Some(all) = try_lock().map(|live| live.values().cloned().collect::<Vec<_>>()) else {
         return;
     };

@@ -171,6 +171,30 @@ fn issue_14_a_killed_mcptest_leaves_nothing_for_long() {
     wait_until("the rest is gone", || running(&grandchild).is_empty());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_a_server_detached_without_marks_ends_with_mcptest() {
+    let manifest = "mock_server: {name: s, tools: []}";
+    let dir = folder(&[("m.yml", manifest)]);
+    let (server, orphan) = (dir.path().join("server.sh"), dir.path().join("orphan.sh"));
+    std::fs::write(&orphan, "touch started\nsleep 300\n:\n").unwrap();
+    let script = format!(
+        "(cd {} && exec setsid env -i PATH=$PATH sh {} &)\n\
+         while [ ! -e started ]; do sleep 0.05; done\n\
+         exec {} mock --tools-from m.yml\n",
+        dir.path().display(),
+        orphan.display(),
+        env!("CARGO_BIN_EXE_mcptest"),
+    );
+    std::fs::write(&server, script).unwrap();
+    let listed = run(dir.path(), &["list", "--", "sh", "server.sh"]);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    assert!(dir.path().join("started").exists());
+    wait_until("the detached process is gone", || {
+        running(&orphan).is_empty()
+    });
+}
+
 /// A server whose tool result is malformed.
 const BAD_SERVER: &str = r#"
 import json, sys

@@ -166,7 +166,7 @@ fn a_floor_that_flipped_is_told() {
             "--compare",
             "good.json",
             "--reporter",
-            "junit",
+            "allure=results",
         ],
     );
     assert_eq!(refused.code, 2);
