@@ -6,6 +6,7 @@
     reason = "a program for developers, whose output is its result"
 )]
 
+mod agentdojo;
 mod bench;
 mod catalogs;
 mod ci;
@@ -82,6 +83,7 @@ Commands:
                             recorded runs; --show lists what is wrong on the part that rules may be tuned on
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)
+  agentdojo                 the gate `injection:` on AgentDojo's published runs, from its source package on PyPI
   poisoned FOLDER           the SEC rules on catalogs of real servers and on poisoned tools, which are not in this
                             repository, and their time on a line of 1 MiB
   lint-sample FOLDER [dev|test|all] [SEED]
@@ -148,6 +150,7 @@ fn main() -> ExitCode {
             narrative::run(Some(folder.as_ref()), true).map_err(Into::into)
         }
         ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
+        ["agentdojo"] => agentdojo::run(),
         ["poisoned", folder] => poisoned::run(std::path::Path::new(folder)),
         ["lint-sample", folder, rest @ ..] => match rest {
             [] => lint_sample::run(std::path::Path::new(folder), "test", None),

@@ -5,7 +5,9 @@
 //! canary that only the attacker has, and this gate decides from the calls whether the agent did
 //! what the text wanted, and whether it still did the user's task. No model judges, so the injected
 //! text has nobody to talk to. Rules of this kind agree with the verdicts of AgentDojo
-//! (arXiv:2406.13352) in 99.6 % of 32,335 published runs.
+//! (arXiv:2406.13352) in 99.6 % of 32,335 published runs. This gate, with goals of ours on the
+//! 18,663 runs in the source package of AgentDojo 0.1.29 (`cargo xtask agentdojo`): of 15,137 that
+//! met their attack, it agrees in 98.9 % and finds 99.7 % of those that obeyed.
 //!
 //! # The block
 //! ```yaml
