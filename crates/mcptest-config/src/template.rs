@@ -250,7 +250,7 @@ mod tests {
                 "KEY" | "GITHUB_TOKEN" => Some("s3cret".to_owned()),
                 _ => None,
             },
-            project_folder: "/work",
+            project_folder: "/project",
         };
         template.resolve(&values).map_err(|missing| missing.0)
     }
@@ -265,7 +265,7 @@ mod tests {
             ("$KEY ${} ${1} ${a b", Shell, "$KEY ${} ${1} ${a b"),
             ("${env:KEY}", Editor, "s3cret"),
             ("${input:github-token}", Editor, "s3cret"),
-            ("${workspaceFolder}/s.py", Editor, "/work/s.py"),
+            ("${workspaceFolder}/s.py", Editor, "/project/s.py"),
             ("${userHome}${/}x", Editor, "/home/ann/x"),
             ("$KEY-${KEY}-$1", Plain, "s3cret-s3cret-$1"),
         ] {
