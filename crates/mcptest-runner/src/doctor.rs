@@ -1,11 +1,12 @@
 //! The inspection of one server: it starts, reports its revision, and answers what it advertises.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcptest_catalog::doctor::{Capability, ServerProblem, ServerReport, ServerTiming};
 use mcptest_catalog::lint::Severity;
 use mcptest_suite::suite::Server;
 use mcptest_trace::verdict::RunError;
+use mcptest_wire::WireErrorKind;
 use serde_json::Value;
 
 use crate::live_server::{InspectSettings, LiveServer};
@@ -13,6 +14,9 @@ use crate::sessions::Session;
 
 /// The number of protocol violations that are listed.
 const MAX_SHOWN: usize = 10;
+
+/// The shortest wait for `resources/templates/list`, which a server need not know.
+const MIN_TEMPLATES_WAIT: Duration = Duration::from_secs(2);
 
 /// Starts a server, asks for its tools, and ends it. Entries stay as they were sent.
 ///
@@ -117,6 +121,7 @@ async fn examine(report: &mut ServerReport, session: &Session) {
         .map(|map| map.keys().cloned().collect())
         .unwrap_or_default();
     for name in advertised {
+        let began = Instant::now();
         let (method, answer) = match name.as_str() {
             "resources" => ("resources/list", Some(client.list_resources().await)),
             "prompts" => ("prompts/list", Some(client.list_prompts().await)),
@@ -133,9 +138,7 @@ async fn examine(report: &mut ServerReport, session: &Session) {
                     report.prompts = listed;
                 } else {
                     report.resources = listed;
-                    // Few servers have templates, and some do not know the request.
-                    let templates = client.list_resource_templates().await;
-                    report.resources.extend(templates.unwrap_or_default());
+                    add_templates(report, session, began.elapsed()).await;
                 }
             }
             Some(Err(error)) => {
@@ -155,6 +158,31 @@ async fn examine(report: &mut ServerReport, session: &Session) {
         });
     }
     noise(report, session);
+}
+
+/// Adds the templates of resources. Few servers have any, and some do not know the request, so a
+/// server that answered `resources/list` after `usual` does not get the whole timeout again.
+async fn add_templates(report: &mut ServerReport, session: &Session, usual: Duration) {
+    let wait = MIN_TEMPLATES_WAIT.max(usual * 10);
+    let listed = tokio::time::timeout(wait, session.client.list_resource_templates()).await;
+    let unanswered = match &listed {
+        Err(_) => true,
+        Ok(Err(error)) => error.kind == WireErrorKind::Timeout,
+        Ok(Ok(_)) => false,
+    };
+    if unanswered {
+        report.problems.push(ServerProblem {
+            severity: Severity::Warning,
+            kind: "request_not_answered".to_owned(),
+            message: "`resources/templates/list` gets no answer, so clients wait for their whole \
+                      timeout: a server without templates answers with an empty list or with \
+                      error -32601"
+                .to_owned(),
+        });
+    }
+    if let Ok(Ok(templates)) = listed {
+        report.resources.extend(templates);
+    }
 }
 
 /// Adds the protocol violations: output that is not a valid message.

@@ -21,7 +21,7 @@ use super::{RenderError, Style, table};
 use crate::complexity;
 use crate::matrix::matrices;
 use crate::report::{Report, TestReport};
-use crate::row::EarlyEnd;
+use crate::row::{EarlyEnd, RunRow};
 use crate::server_output::server_output;
 
 /// The longest value shown in full, in characters.
@@ -212,28 +212,35 @@ pub(super) fn write_test(
         };
         let mut name = test.row_name(&run);
         let mut totals = RunTotals::default();
-        let calls = (run.calls(), run.errors());
-        totals.add(run.verdict(), run.error(), calls, run.tokens());
-        let mut facts = facts(test.kind, &totals, run.early_end(), style);
+        let mut count = |run: &RunRow| {
+            let calls = (run.calls(), run.errors());
+            totals.add(run.verdict(), run.error(), calls, run.tokens());
+        };
+        count(&run);
         let record = match run.has_details() {
             true => Some(test.details(&run)?),
             false => None,
         };
-        let error = record.as_ref().and_then(|record| record.error.as_ref());
-        if let Some(error) = error.filter(|error| was_never_started(error)) {
-            // Runs that a cap kept from starting share one row.
-            facts.clear();
-            let mut last = None;
+        // Runs that a cap kept from starting share a row, and those whose server did not start.
+        let mut last = None;
+        if let Some(record) = record.as_ref().filter(|record| is_shared(record, style)) {
             while let Some(next) = runs.peek().filter(|next| next.error() == run.error()) {
-                if test.details(next)?.error.as_ref() != Some(error) {
+                let details = test.details(next)?;
+                if details.error != record.error || !is_shared(&details, style) {
                     break;
                 }
+                count(next);
                 last = runs.next();
             }
-            if let Some(last) = last {
-                name = format!("{name} to #{}", last.index()).into();
-            }
         }
+        if let Some(last) = last {
+            name = format!("{name} to #{}", last.index()).into();
+        }
+        let error = record.as_ref().and_then(|record| record.error.as_ref());
+        let facts = match error.is_some_and(was_never_started) {
+            true => String::new(),
+            false => facts(test.kind, &totals, run.early_end(), style),
+        };
         line(out, &format!("{}{facts}", row(verdict, &name, style)))?;
         if let Some(record) = &record {
             match shown.earlier(record, &name) {
@@ -368,8 +375,7 @@ impl ShownErrors {
     /// A line that refers to the row that shows the same error of several lines, if there is one.
     fn earlier(&mut self, run: &RunRecord, row: &str) -> Option<String> {
         let error = run.error.as_ref()?;
-        let is_all = run.assertions.is_empty() && server_output(run).is_empty();
-        if !is_all || !error.message.contains('\n') {
+        if !is_only_error(run) || !error.message.contains('\n') {
             return None;
         }
         let is_full = self.0.len() >= MAX_SHOWN_ERRORS;
@@ -386,6 +392,18 @@ impl ShownErrors {
             )),
         }
     }
+}
+
+/// Returns true if a run and its neighbours with the same error share one row: nothing happened in
+/// them that a row of its own could show.
+fn is_shared(run: &RunRecord, style: Style) -> bool {
+    let never_started = run.error.as_ref().is_some_and(was_never_started);
+    never_started || (!style.verbose && run.trace.tool_calls.is_empty() && is_only_error(run))
+}
+
+/// Returns true if a run has nothing to show but its error.
+fn is_only_error(run: &RunRecord) -> bool {
+    run.assertions.is_empty() && server_output(run).is_empty()
 }
 
 fn was_never_started(error: &RunError) -> bool {

@@ -19,6 +19,9 @@ while read -r line; do
       printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":["x",{"name":"a","annotations":{"readOnlyHint":null}},{"description":7}]}}\n' "$id" ;;
     *resources/list*)
       printf '{"jsonrpc":"2.0","id":%s,"result":{"resources":[]}}\n' "$id" ;;
+    *resources/templates/list*)
+      [ "$1" = ignores-templates ] ||
+        printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Unknown"}}\n' "$id" ;;
   esac
 done
 "#;
@@ -95,6 +98,20 @@ fn a_sloppy_server_is_told_as_it_is() {
         );
         assert_eq!(told.code, 1, "{format}\n{}", told.stderr);
     }
+}
+
+#[test]
+fn a_server_that_ignores_an_optional_request_does_not_cost_the_whole_timeout() {
+    let dir = folder(&[("sloppy.sh", SLOPPY)]);
+    let arguments = ["doctor", "--timeout", "10m", "--format", "json", "--", "sh"];
+    let problems = |options: &[&str]| {
+        let all = [&arguments, &["sloppy.sh"][..], options].concat();
+        let told = run(dir.path(), &all);
+        told.json()["servers"][0]["problems"].to_string()
+    };
+    let unanswered = "`resources/templates/list` gets no answer";
+    assert!(problems(&["ignores-templates"]).contains(unanswered));
+    assert!(!problems(&[]).contains(unanswered));
 }
 
 #[test]

@@ -91,31 +91,48 @@ fn a_bounded_number_of_errors_is_remembered() {
     assert!(!earlier(MAX_SHOWN_ERRORS));
 }
 
+/// Three runs with these errors, of which none made a call.
+fn with_errors(messages: [&str; 3]) -> model::TestReport {
+    let mut test = several(&[Verdict::Error; 3]);
+    for (run, message) in test.runs.iter_mut().zip(messages) {
+        run.error = Some(RunError {
+            kind: ErrorKind::ServerCrash,
+            message: message.to_owned(),
+        });
+        run.assertions.clear();
+        run.trace = Trace::default();
+    }
+    test
+}
+
+#[test]
+fn runs_in_a_row_with_the_same_error_share_one() {
+    let text = shown(with_errors(["no key"; 3]), false);
+    assert!(
+        text.contains("  ERROR  a [m] #1 to #3  (0 calls)\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("server_crash: no key\n").count(), 1, "{text}");
+    let text = shown(with_errors(["no key"; 3]), true);
+    assert!(text.contains("  ERROR  a [m] #3  (0 calls)\n"), "{text}");
+    // A call is shown in the row of its run.
+    let mut test = with_errors(["no key"; 3]);
+    test.runs[1].trace = serde_json::from_str(r#"{"tool_calls": [{"name": "t"}]}"#).unwrap();
+    let text = shown(test, false);
+    assert!(text.contains("  ERROR  a [m] #2  (1 call)\n"), "{text}");
+}
+
 #[test]
 fn an_error_of_several_lines_is_shown_once() {
-    let error = |message: &str| {
-        let mut test = several(&[Verdict::Error, Verdict::Error]);
-        for run in &mut test.runs {
-            run.error = Some(RunError {
-                kind: ErrorKind::ServerCrash,
-                message: message.to_owned(),
-            });
-            run.assertions.clear();
-            run.trace = Trace::default();
-        }
-        shown(test, false)
-    };
-    let text = error("it ended\nstderr: no key");
+    let [stderr, other] = ["it ended\nstderr: no key", "no answer"];
+    let text = shown(with_errors([stderr, other, stderr]), false);
     assert_eq!(text.matches("stderr: no key").count(), 1, "{text}");
     let expected = "server_crash: the same error as `a [m] #1` above\n";
     assert_eq!(text.matches(expected).count(), 1, "{text}");
     // One line needs no reference to another.
-    let text = error("it ended");
-    assert_eq!(
-        text.matches("server_crash: it ended\n").count(),
-        2,
-        "{text}"
-    );
+    let text = shown(with_errors([other, stderr, other]), false);
+    let lines = text.matches("server_crash: no answer\n").count();
+    assert_eq!(lines, 2, "{text}");
 }
 
 #[test]
