@@ -37,7 +37,59 @@ impl<'a> Explain<'a> {
     }
 
     pub(crate) fn wrong_type(&self, node: &Node, rule: RuleIndex, name: &str) -> Diagnostic {
-        self.mismatch(node, &self.expected(rule), name)
+        let expected = self.expected(rule);
+        let diagnostic = self.mismatch(node, &expected, name);
+        match self.form(rule, MAX_EXPECTED_DEPTH) {
+            // Some expectations name their own form: `{max: 30, stop: decided}`.
+            Some(form) if !expected.contains('{') => {
+                diagnostic.help(format!("its form is `{form}`"))
+            }
+            _ => diagnostic,
+        }
+    }
+
+    /// The required keys of the mapping, or of the mappings in the list, that a rule allows:
+    /// `[{ name: …, members: […] }]`.
+    fn form(&self, rule: RuleIndex, depth: usize) -> Option<String> {
+        let below = depth.checked_sub(1)?;
+        let keywords = match &self.schema.0[rule].kind {
+            // A form beside others would not be the whole truth.
+            RuleKind::AnyOf(branches) => {
+                let structured = TypeSet::OBJECT.union(TypeSet::ARRAY);
+                let mut forms =
+                    branches
+                        .iter()
+                        .filter(|branch| match &self.schema.0[**branch].kind {
+                            RuleKind::Keywords(keywords) => keywords.types.overlaps(structured),
+                            _ => true,
+                        });
+                return match (forms.next(), forms.next()) {
+                    (Some(only), None) => self.form(*only, below),
+                    _ => None,
+                };
+            }
+            RuleKind::Keywords(keywords) => keywords,
+            _ => return None,
+        };
+        if let Some(items) = keywords.items {
+            return Some(format!("[{}]", self.form(items, below)?));
+        }
+        let value = |key: &str| {
+            let kind = keywords
+                .property(key)
+                .map(|property| &self.schema.0[property.rule].kind);
+            match kind {
+                Some(RuleKind::Keywords(value)) if value.items.is_some() => "[…]",
+                Some(RuleKind::Keywords(value)) if !value.properties.is_empty() => "{…}",
+                _ => "…",
+            }
+        };
+        let required = keywords
+            .required
+            .iter()
+            .map(|key| format!("{key}: {}", value(key)));
+        let required: Vec<String> = required.collect();
+        (!required.is_empty()).then(|| format!("{{ {} }}", required.join(", ")))
     }
 
     pub(crate) fn not_in_set(&self, node: &Node, allowed: &[Literal], name: &str) -> Diagnostic {
@@ -342,6 +394,17 @@ mod tests {
             assert!(text.contains(message), "{message} not in\n{text}");
             assert!(text.contains(place), "{place} not in\n{text}");
         }
+    }
+
+    #[test]
+    fn the_form_of_mappings_is_shown() {
+        let text = problems("name: x\nitems: { server: a }\n");
+        assert!(
+            text.contains("`items` must be a list of mappings"),
+            "{text}"
+        );
+        assert!(text.contains("its form is `[{ server: … }]`"), "{text}");
+        assert!(!problems("name: [x]\n").contains("its form"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ merge` joins all of them, in any order, into the bytes of `score --summary --rep
 traces. The exit code is 0, or 3 after a broken line; the merge has that of the verdicts.
 
 Examples:
-  mcptest score suite.yml --trace run1.json run2.json
+  mcptest score suite.yml run1.json run2.json
   mcptest score suite.yml --trace traces.jsonl --reporter json
   mcptest score suite.yml --trace runs/ 'more/**/*.jsonl.gz' --threads 8
   mcptest score suite.yml --trace sessions/ --format claude-code --test 'fixes the bug'

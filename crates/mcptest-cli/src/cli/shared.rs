@@ -51,18 +51,34 @@ impl From<&FilterArgs> for Filter {
 }
 
 /// Recorded traces and the suite that judges them. `score` and `mutate` share them.
+///
+/// Traces are named behind the suite or behind `--trace`, as the documents do.
 #[derive(Debug, Args)]
 #[command(next_help_heading = TRACES)]
 pub struct TraceArgs {
     /// The suite whose gates apply.
     #[arg(value_name = "SUITE", help_heading = None)]
     pub suite: PathBuf,
+    /// Traces: files, folders, patterns, or `-`: standard input.
+    #[arg(value_name = "TRACES", help_heading = None, required_unless_present = "trace")]
+    traces: Vec<PathBuf>,
     /// Files, folders, patterns (`'runs/**/*.jsonl'`), or `-`: standard input.
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    pub trace: Vec<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "traces")]
+    trace: Vec<PathBuf>,
     /// Treat all traces as runs of this test.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
+}
+
+impl TraceArgs {
+    /// The files, folders and patterns.
+    pub fn sources(&self) -> &[PathBuf] {
+        if self.traces.is_empty() {
+            &self.trace
+        } else {
+            &self.traces
+        }
+    }
 }
 
 /// The format of trace files, the same for every command that reads them.

@@ -28,7 +28,7 @@ pub fn mutate(args: &MutateArgs, gates: Gates, output: &Output) -> Result<ExitCo
     };
     let (output_format, trace_names) = split_formats(&args.format)?;
     let format = trace_format(&trace_names, args.format.map.as_deref())?;
-    let traces = read_all(&args.traces.trace, &format)?;
+    let traces = read_all(args.traces.sources(), &format)?;
     let report = mcptest_runner::mutate(&loaded.suite, traces, &settings)
         .map_err(|error| error.to_string())?;
     let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());

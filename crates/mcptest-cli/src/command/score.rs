@@ -41,7 +41,7 @@ pub fn score(args: &ScoreArgs, gates: Gates, output: &Output) -> Result<ExitCode
         threads: args.threads,
         format: trace_format(&args.format.format, args.format.map.as_deref())?,
     };
-    let files = trace_files(&args.traces.trace)?;
+    let files = trace_files(args.traces.sources())?;
     let rows = match &args.out {
         Some(path) => Some(create_rows(path, &files)?),
         None => None,

@@ -66,6 +66,25 @@ fn verdicts(ran: &Ran) -> Vec<bool> {
 }
 
 #[test]
+fn traces_are_named_behind_the_suite_or_behind_the_flag() {
+    let dir = folder(&[
+        ("s.yml", SUITE),
+        ("a.jsonl", &line(true)),
+        ("b.jsonl", &line(false)),
+    ]);
+    let flag = score(
+        dir.path(),
+        &["--no-timing", "--trace", "a.jsonl", "b.jsonl"],
+    );
+    let behind = score(dir.path(), &["--no-timing", "a.jsonl", "b.jsonl"]);
+    assert_eq!(verdicts(&flag), [true, false], "{}", flag.stderr);
+    assert_eq!((behind.code, behind.stdout), (flag.code, flag.stdout));
+    for arguments in [&[][..], &["a.jsonl", "--trace", "b.jsonl"]] {
+        assert_eq!(score(dir.path(), arguments).code, 2, "{arguments:?}");
+    }
+}
+
+#[test]
 fn issue_11_folders_patterns_and_compressed_files() {
     let dir = folder(&[("s.yml", SUITE)]);
     let put = |name: &str, bytes: &[u8]| {
