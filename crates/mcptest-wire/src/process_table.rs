@@ -65,27 +65,39 @@ impl Survivors {
     }
 }
 
+/// The processes that are inspected.
+#[derive(Debug, Clone)]
+pub(crate) enum Among {
+    /// All of the machine.
+    Everything,
+    /// Our descendants. Orphans are among them, if we are a subreaper.
+    Descendants,
+    /// Our descendants without these children and theirs. What is left of a server whose own
+    /// process was waited for is among them, if these are the processes of other servers: its
+    /// orphans are our children.
+    Orphans(BTreeSet<i32>),
+}
+
 /// Other systems have process groups only.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn survivors(
     _folder: &Path,
     _cookie: &str,
     _known: &BTreeSet<ProcessId>,
-    _ours_only: bool,
+    _among: &Among,
 ) -> Survivors {
     Survivors::default()
 }
 
-/// The live processes of a run, ourselves excluded. With `ours_only`, only our descendants are
-/// inspected: orphans are among them, because we are a subreaper.
+/// The live processes of a run, ourselves excluded.
 #[cfg(target_os = "linux")]
 pub(crate) fn survivors(
     folder: &Path,
     cookie: &str,
     known: &BTreeSet<ProcessId>,
-    ours_only: bool,
+    among: &Among,
 ) -> Survivors {
-    find(Path::new("/proc"), folder, cookie, known, ours_only)
+    find(Path::new("/proc"), folder, cookie, known, among)
 }
 
 #[cfg(target_os = "linux")]
@@ -94,10 +106,15 @@ fn find(
     folder: &Path,
     cookie: &str,
     known: &BTreeSet<ProcessId>,
-    ours_only: bool,
+    among: &Among,
 ) -> Survivors {
     let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    let table = table(root);
+    let ours_only = !matches!(among, Among::Everything);
+    let table = match among {
+        Among::Orphans(others) => orphans(root, ourselves, others),
+        Among::Everything | Among::Descendants => None,
+    };
+    let table = table.unwrap_or_else(|| table_of_all(root));
     let mut found = Survivors::default();
     let mut members = BTreeSet::new();
     for (pid, stat) in &table {
@@ -133,20 +150,74 @@ fn find(
     found
 }
 
-/// Our live descendants. Orphans are among them, if we are a subreaper.
+/// The numbers of the processes to inspect.
 #[cfg(target_os = "linux")]
-pub(crate) fn descendants(root: &Path) -> BTreeSet<i32> {
+pub(crate) fn numbers(root: &Path, among: &Among) -> BTreeSet<i32> {
     let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    let table = table(root);
+    let table = match among {
+        Among::Everything => return pids(root).collect(),
+        Among::Descendants => None,
+        Among::Orphans(others) => orphans(root, ourselves, others),
+    };
+    let table = table.unwrap_or_else(|| table_of_all(root));
     let is_ours = |pid: &i32| may_descend_from(&table, *pid, ourselves);
     table.keys().copied().filter(is_ours).collect()
+}
+
+/// The scans of [`orphans`] that may see our children change before it gives up.
+#[cfg(target_os = "linux")]
+const MAX_CHANGES: usize = 4;
+
+/// The table of our descendants, without these children and theirs. It reads the kernel's lists of
+/// children, so that its cost is that of the processes it finds, not of all on the machine.
+/// `None` where the kernel has no such lists, or if our children keep changing.
+#[cfg(target_os = "linux")]
+fn orphans(root: &Path, ourselves: i32, others: &BTreeSet<i32>) -> Option<BTreeMap<i32, Stat>> {
+    let mut before = children(root, ourselves)?;
+    for _ in 0..MAX_CHANGES {
+        let mut found = BTreeMap::new();
+        let mut open: Vec<i32> = before.difference(others).copied().collect();
+        while let Some(pid) = open.pop() {
+            if let Some(stat) = stat(root, pid)
+                && found.insert(pid, stat).is_none()
+            {
+                open.extend(children(root, pid).unwrap_or_default());
+            }
+        }
+        // The children of a process that exited meanwhile became ours, and a list that is read
+        // while a child is waited for may lack another one.
+        let after = children(root, ourselves)?;
+        if after == before {
+            return Some(found);
+        }
+        before = after;
+    }
+    None
+}
+
+/// The children of a process, which its threads share.
+#[cfg(target_os = "linux")]
+fn children(root: &Path, pid: i32) -> Option<BTreeSet<i32>> {
+    let threads = std::fs::read_dir(root.join(pid.to_string()).join("task")).ok()?;
+    let lists = threads
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .map(|list| -> BTreeSet<i32> {
+            let numbers = list.split_ascii_whitespace();
+            numbers.filter_map(|number| number.parse().ok()).collect()
+        })
+        .reduce(|mut all, list| {
+            all.extend(list);
+            all
+        })
 }
 
 /// Our descendants that are alive, as far as their ancestors are known.
 #[cfg(target_os = "linux")]
 pub(crate) fn live_descendants(root: &Path) -> Vec<ProcessId> {
     let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    let table = table(root);
+    let table = table_of_all(root);
     let ours = table.iter().filter(|(pid, stat)| {
         !stat.exited && has_ancestor(&table, **pid, |ancestor| ancestor == ourselves)
     });
@@ -323,7 +394,7 @@ impl Stat {
 }
 
 #[cfg(target_os = "linux")]
-fn table(root: &Path) -> BTreeMap<i32, Stat> {
+fn table_of_all(root: &Path) -> BTreeMap<i32, Stat> {
     pids(root)
         .filter_map(|pid| Some((pid, stat(root, pid)?)))
         .collect()
@@ -391,9 +462,21 @@ mod tests {
                     started: u64::try_from(pid + 1000).unwrap(),
                 })
                 .collect();
-            let found = find(self.0.path(), Path::new("/tmp/room1"), "c-1", &known, true);
+            self.find_among(&known, &Among::Descendants)
+        }
+
+        fn find_among(&self, known: &BTreeSet<ProcessId>, among: &Among) -> (Vec<i32>, bool) {
+            let found = find(self.0.path(), Path::new("/tmp/room1"), "c-1", known, among);
             let pids = found.processes.iter().map(|id| id.pid).collect();
             (pids, found.unclear)
+        }
+
+        /// The list of the children of a thread.
+        fn children(&self, pid: i32, thread: i32, children: &[i32]) {
+            let folder = self.0.path().join(format!("{pid}/task/{thread}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            let list: Vec<String> = children.iter().map(|child| format!("{child} ")).collect();
+            std::fs::write(folder.join("children"), list.concat()).unwrap();
         }
     }
 
@@ -445,10 +528,55 @@ mod tests {
         proc.process(ourselves + 10, ourselves + 9, "S", "orphan\0", "");
         proc.process(ourselves + 11, ourselves + 10, "S", "child\0", "");
         proc.process(ourselves + 12, 1, "S", "foreign\0", "");
-        let ours: Vec<i32> = descendants(proc.0.path()).into_iter().collect();
-        assert_eq!(ours, [ourselves + 10, ourselves + 11]);
+        let ours = numbers(proc.0.path(), &Among::Descendants);
+        assert_eq!(ours, [ourselves + 10, ourselves + 11].into());
+        assert_eq!(numbers(proc.0.path(), &Among::Everything).len(), 5);
         // To be killed, it must be ours beyond doubt.
         assert_eq!(live_descendants(proc.0.path()), []);
+    }
+
+    #[test]
+    fn orphans_are_found_without_the_processes_of_others() {
+        let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+        let base = ourselves + 10;
+        let proc = FakeProc::new();
+        let marked = "HOME=/tmp/room1/home";
+        proc.process(ourselves, 1, "S", "mcptest\0", "");
+        for (pid, parent) in [
+            (base, ourselves),
+            (base + 1, base),
+            (base + 2, ourselves),
+            (base + 3, base + 2),
+        ] {
+            proc.process(pid, parent, "S", "x\0", marked);
+        }
+        let others = Among::Orphans([base].into());
+        // No lists of children: everything is inspected.
+        assert_eq!(proc.find_among(&BTreeSet::new(), &others).0.len(), 4);
+        proc.children(ourselves, ourselves, &[base]);
+        proc.children(ourselves, ourselves + 1, &[base + 2]);
+        proc.children(base, base, &[base + 1]);
+        proc.children(base + 2, base + 2, &[base + 3]);
+        let ours = proc.find_among(&BTreeSet::new(), &others);
+        assert_eq!(ours, (vec![base + 2, base + 3], false));
+        assert_eq!(numbers(proc.0.path(), &others), [base + 2, base + 3].into());
+        let all = Among::Orphans([base, base + 2].into());
+        assert_eq!(proc.find_among(&BTreeSet::new(), &all), (vec![], false));
+    }
+
+    #[test]
+    fn the_system_lists_a_child_of_ours() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+        let listed = children(Path::new("/proc"), ourselves);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Some kernels are built without these lists.
+        assert!(listed.is_none_or(|listed| listed.contains(&pid)));
     }
 
     #[test]

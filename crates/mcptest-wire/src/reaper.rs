@@ -27,7 +27,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_p
 pub(crate) use crate::process_table::COOKIE_VARIABLE;
 #[cfg(target_os = "linux")]
 use crate::process_table::cookies;
-use crate::process_table::{self, ProcessId, Survivors, survivors};
+use crate::process_table::{self, Among, ProcessId, Survivors, survivors};
 
 /// Scans until no marked process is found; processes can fork during a scan.
 const MAX_SCANS: usize = 20;
@@ -46,6 +46,13 @@ struct Live {
     group: Option<Pid>,
     /// The folder of an agent's run.
     folder: Option<PathBuf>,
+}
+
+impl Live {
+    /// The number of its own process, and of its group.
+    fn leader(&self) -> Option<i32> {
+        self.group.map(|group| group.as_raw_nonzero().get())
+    }
 }
 
 /// The mark of one server. Its string form is unique on the machine.
@@ -162,7 +169,20 @@ impl ProcessTree {
             return;
         }
         let cookie = self.cookie.value();
-        kill_marked(|mark| mark == cookie);
+        kill_marked(self.among(), |mark| mark == cookie);
+    }
+
+    /// The processes among which those of this server are.
+    fn among(&self) -> Among {
+        if !is_subreaper() {
+            return Among::Everything;
+        }
+        let live = lock();
+        // Without a group, its own process was waited for.
+        match live.get(&self.cookie.0) {
+            Some(Live { group: Some(_), .. }) => Among::Descendants,
+            _ => Among::Orphans(live.values().filter_map(Live::leader).collect()),
+        }
     }
 
     /// The processes of the run that are alive.
@@ -171,12 +191,14 @@ impl ProcessTree {
             return Survivors::default();
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = survivors(folder, &self.cookie.value(), &known, is_subreaper());
+        let found = survivors(folder, &self.cookie.value(), &known, &self.among());
         known.extend(found.processes.iter().copied());
         // Orphans became our children. The leaders are left to the tasks that wait for them.
-        let leaders: Vec<Pid> = lock().values().filter_map(|live| live.group).collect();
-        for pid in found.exited.iter().filter(|pid| !leaders.contains(pid)) {
-            reap_process(*pid);
+        let leaders: BTreeSet<i32> = lock().values().filter_map(Live::leader).collect();
+        for pid in &found.exited {
+            if !leaders.contains(&pid.as_raw_nonzero().get()) {
+                reap_process(*pid);
+            }
         }
         found
     }
@@ -262,7 +284,7 @@ fn kill_live() {
     // Before their parents are killed, so that descendants are known as such.
     let mut found = Vec::new();
     for folder in all.iter().filter_map(|live| live.folder.as_ref()) {
-        found.extend(survivors(folder, "", &BTreeSet::new(), is_subreaper()).processes);
+        found.extend(survivors(folder, "", &BTreeSet::new(), &descendants()).processes);
     }
     for group in all.iter().filter_map(|live| live.group) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -271,7 +293,16 @@ fn kill_live() {
         process.signal(Signal::KILL);
     }
     let prefix = format!("{}-", session());
-    kill_marked(|mark| mark.starts_with(&prefix));
+    kill_marked(descendants(), |mark| mark.starts_with(&prefix));
+}
+
+/// Our descendants; everything where orphans do not become our children.
+fn descendants() -> Among {
+    if is_subreaper() {
+        Among::Descendants
+    } else {
+        Among::Everything
+    }
 }
 
 fn group_of(cookie: Cookie) -> Option<Pid> {
@@ -298,8 +329,8 @@ fn try_lock() -> Option<MutexGuard<'static, BTreeMap<u64, Live>>> {
 ///
 /// One scan is not enough: a process shows no environment while it executes another program, so a
 /// single look can miss it.
-fn kill_marked(matches: impl Fn(&str) -> bool) {
-    let mut scan = Scan::default();
+fn kill_marked(among: Among, matches: impl Fn(&str) -> bool) {
+    let mut scan = Scan::new(among);
     for _ in 0..MAX_SCANS {
         let Found { marked, unclear } = scan.run(&matches);
         if marked.is_empty() && !unclear {
@@ -438,66 +469,48 @@ fn reap_process(_: Pid) {}
 struct Scan {
     /// `/proc`, or a stand-in for it in tests.
     root: PathBuf,
-    /// Only our descendants are inspected: orphans are among them, because we are a subreaper.
-    ours_only: bool,
+    among: Among,
     /// Programs that had an empty environment in the previous scan.
     empty: HashSet<Pid>,
 }
 
 #[cfg(target_os = "linux")]
-impl Default for Scan {
-    fn default() -> Self {
+impl Scan {
+    fn new(among: Among) -> Self {
         Self {
             root: PathBuf::from("/proc"),
-            ours_only: is_subreaper(),
+            among,
             empty: HashSet::new(),
         }
     }
-}
 
-#[cfg(target_os = "linux")]
-impl Scan {
     fn run(&mut self, matches: &impl Fn(&str) -> bool) -> Found {
         use std::os::unix::fs::MetadataExt;
 
         let mut found = Found::default();
         let mut empty = HashSet::new();
-        let Ok(entries) = std::fs::read_dir(&self.root) else {
-            return found;
-        };
         let user = rustix::process::geteuid().as_raw();
         let ourselves = rustix::process::getpid();
-        let ours = self
-            .ours_only
-            .then(|| process_table::descendants(&self.root));
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let number = name.to_str().and_then(|name| name.parse().ok());
-            let number = number.filter(|pid| ours.as_ref().is_none_or(|ours| ours.contains(pid)));
-            let Some(pid) = number
-                .and_then(Pid::from_raw)
-                .filter(|pid| *pid != ourselves)
-            else {
+        for number in process_table::numbers(&self.root, &self.among) {
+            let Some(pid) = Pid::from_raw(number).filter(|pid| *pid != ourselves) else {
                 continue;
             };
-            if entry
-                .metadata()
-                .map_or(true, |metadata| metadata.uid() != user)
-            {
+            let process = self.root.join(number.to_string());
+            if std::fs::metadata(&process).map_or(true, |metadata| metadata.uid() != user) {
                 continue;
             }
-            let Ok(environment) = std::fs::read(entry.path().join("environ")) else {
+            let Ok(environment) = std::fs::read(process.join("environ")) else {
                 continue;
             };
             if !environment.is_empty() {
                 if cookies(&environment).any(matches) {
                     found.marked.push(pid);
                 }
-            } else if is_program(&entry.path()) {
+            } else if is_program(&process) {
                 // The kernel fills in the arguments of a new program before its environment. So
                 // only a program that has arguments, and has had no environment since the previous
                 // scan, really has none.
-                let has_arguments = std::fs::read(entry.path().join("cmdline"))
+                let has_arguments = std::fs::read(process.join("cmdline"))
                     .is_ok_and(|arguments| !arguments.is_empty());
                 found.unclear |= !has_arguments || !self.empty.contains(&pid);
                 empty.insert(pid);
@@ -530,11 +543,14 @@ fn is_program(process: &Path) -> bool {
 
 /// Other systems have process groups only.
 #[cfg(not(target_os = "linux"))]
-#[derive(Default)]
 struct Scan;
 
 #[cfg(not(target_os = "linux"))]
 impl Scan {
+    fn new(_among: Among) -> Self {
+        Self
+    }
+
     fn run(&mut self, _matches: &impl Fn(&str) -> bool) -> Found {
         Found::default()
     }
@@ -565,8 +581,7 @@ mod tests {
         fn scan(&self) -> Scan {
             Scan {
                 root: self.0.path().to_owned(),
-                ours_only: false,
-                ..Scan::default()
+                ..Scan::new(Among::Everything)
             }
         }
     }
@@ -636,7 +651,7 @@ mod tests {
         }
         assert!(std::fs::read(path.join("environ")).unwrap().is_empty());
         assert!(is_program(&path));
-        let mut scan = Scan::default();
+        let mut scan = Scan::new(Among::Everything);
         scan.run(&|_| false);
         assert!(scan.empty.contains(&pid));
         kill_process(pid, Signal::KILL).unwrap();

@@ -395,10 +395,12 @@ impl ShownErrors {
 }
 
 /// Returns true if a run and its neighbours with the same error share one row: nothing happened in
-/// them that a row of its own could show.
+/// them that a separate row could show.
 fn is_shared(run: &RunRecord, style: Style) -> bool {
-    let never_started = run.error.as_ref().is_some_and(was_never_started);
-    never_started || (!style.verbose && run.trace.tool_calls.is_empty() && is_only_error(run))
+    run.error.as_ref().is_some_and(|error| {
+        was_never_started(error)
+            || (!style.verbose && run.trace.tool_calls.is_empty() && is_only_error(run))
+    })
 }
 
 /// Returns true if a run has nothing to show but its error.
