@@ -284,7 +284,7 @@ fn write_allure(folder: &str, report: &Report) -> Result<(), String> {
     let fail = |error: &dyn std::fmt::Display| format!("cannot write `{folder}`: {error}");
     std::fs::create_dir_all(folder).map_err(|error| fail(&error))?;
     mcptest_report::allure_results(report, |name, text| {
-        mcptest_files::write(&Path::new(folder).join(name), text)
+        mcptest_files::write_unsynced(&Path::new(folder).join(name), text)
     })
     .map_err(|error| fail(&error))
 }

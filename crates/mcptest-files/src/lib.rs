@@ -87,14 +87,27 @@ impl AtomicFile {
     /// The file cannot be written to the end, synced or moved. The old file is then unchanged,
     /// unless the path is written in place.
     pub fn commit(self) -> io::Result<()> {
+        match self.place(true)? {
+            Some(path) => sync_folder(&path),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the file to its place and returns the path, unless it was written in place.
+    fn place(self, is_synced: bool) -> io::Result<Option<PathBuf>> {
         match self.0 {
-            Kind::InPlace(file) => file.into_inner().map(drop).map_err(io::Error::from),
+            Kind::InPlace(file) => {
+                file.into_inner().map_err(io::Error::from)?;
+                Ok(None)
+            }
             Kind::Replaced { path, temporary } => {
                 let temporary = temporary.into_inner().map_err(io::Error::from)?;
-                // The bytes must be on the disk before the name leads to them.
-                temporary.as_file().sync_all()?;
+                if is_synced {
+                    // The bytes must be on the disk before the name leads to them.
+                    temporary.as_file().sync_all()?;
+                }
                 temporary.persist(&path).map_err(|error| error.error)?;
-                sync_folder(&path)
+                Ok(Some(path))
             }
         }
     }
@@ -124,6 +137,17 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(content.as_ref())?;
     file.commit()
+}
+
+/// Replaces the content of one of very many files as [`AtomicFile`] does, without a sync, which
+/// takes more time than everything else: after a crash of the machine, it may be empty.
+///
+/// # Errors
+/// The file cannot be written. The old one is then unchanged.
+pub fn write_unsynced(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(content.as_ref())?;
+    file.place(false).map(drop)
 }
 
 /// Moves a finished file to its final name in the same folder, and syncs the folder. If the final

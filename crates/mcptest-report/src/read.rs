@@ -14,7 +14,7 @@ use crate::exit_code::ExitCode;
 use crate::model::{self, SCHEMA_VERSION, Shard};
 use crate::report::{Report, TestReport, Timing};
 use crate::row::RunRow;
-use crate::store::{RecordRange, RunStore, parse_record};
+use crate::store::{RecordRange, RunStore, Spool, parse_record};
 
 /// The deepest nesting of a readable report. A server's answer may be nested to the limit of its
 /// reader (128), and is some levels deep in a report.
@@ -33,6 +33,9 @@ pub enum ReadError {
         /// A description of the defect.
         message: String,
     },
+    /// The records cannot be kept in a temporary file.
+    #[error("cannot keep the records of the report: {0}")]
+    Storage(String),
     /// A report of another version.
     #[error(
         "the report has schema version {found}, and this mcptest reads version {SCHEMA_VERSION}"
@@ -41,6 +44,12 @@ pub enum ReadError {
         /// Its version.
         found: u64,
     },
+}
+
+impl From<std::io::Error> for ReadError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Storage(error.to_string())
+    }
 }
 
 impl From<serde_json::Error> for ReadError {
@@ -58,7 +67,8 @@ impl From<serde_json::Error> for ReadError {
     }
 }
 
-/// Reads the output of the `json` reporter. The records are kept in memory, as compact JSON.
+/// Reads the output of the `json` reporter. The records are kept as compact JSON, in a temporary
+/// file if they are many.
 ///
 /// # Errors
 /// A string that is not a report, or a report of another version.
@@ -83,19 +93,23 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
     }
     let written: WrittenReport<'_> = parse(text)?;
     let mut records = Records::default();
-    let mut tests = Vec::new();
-    for mut test in written.tests {
+    let no_records = Arc::new(RunStore::Memory(Vec::new()));
+    let mut tests = Vec::with_capacity(written.tests.len());
+    // One at a time: together, they would take as much memory as the whole report.
+    for test in written.tests {
+        let mut test: WrittenTest<'_> =
+            parse(test.get()).map_err(|error| within(text, test, error))?;
         let runs = std::mem::take(&mut test.runs);
-        let mut test = test.without_runs();
+        let mut test = test.without_runs(&no_records);
         for run in runs {
             let record = parse_record(run.get()).map_err(|error| within(text, run, error))?;
-            records.push(&mut test, &record);
+            records.push(&mut test, &record)?;
         }
         tests.push(test);
     }
     let replayed = written.timing.as_ref().and_then(|timing| timing.replayed);
     let timing = written.timing.map(|timing| timed(&mut tests, timing));
-    records.finish(&mut tests);
+    records.finish(&mut tests)?;
     Ok(Report {
         verdict: written.verdict,
         exit_code: written.exit_code,
@@ -118,7 +132,7 @@ struct WrittenReport<'a> {
     #[serde(default)]
     interrupted: bool,
     #[serde(borrow)]
-    tests: Vec<WrittenTest<'a>>,
+    tests: Vec<&'a RawValue>,
     /// Checked only: the gates of the tests have the figures.
     #[serde(rename = "tool_selection")]
     _tool_selection: Vec<WrittenFloor>,
@@ -168,17 +182,21 @@ struct WrittenFloor {
 }
 
 impl WrittenTest<'_> {
-    fn without_runs(self) -> TestReport {
+    fn without_runs(self, no_records: &Arc<RunStore>) -> TestReport {
         let id = CaseId {
             suite: self.suite,
             name: self.name,
             model: self.model,
         };
-        let store = Arc::new(RunStore::Memory(Vec::new()));
-        let mut test = TestReport::new(id, self.kind, self.label, store);
+        let mut test = TestReport::new(id, self.kind, self.label, Arc::clone(no_records));
         test.verdict = self.verdict;
         test.run_totals = self.run_totals;
         test.gates = self.gates;
+        // A list that is read has room for four items, and most of these have one.
+        test.gates.shrink_to_fit();
+        for gate in &mut test.gates {
+            gate.assertions.shrink_to_fit();
+        }
         test.no_evidence = self.no_evidence;
         test.interrupted = self.interrupted;
         test.saved_runs = self.saved_runs;
@@ -191,27 +209,33 @@ impl WrittenTest<'_> {
 
 /// Records of several tests that are collected in one store.
 #[derive(Default)]
-pub(crate) struct Records(Vec<u8>);
+pub(crate) struct Records(Spool);
 
 impl Records {
     /// Adds a run to a test.
-    pub(crate) fn push(&mut self, test: &mut TestReport, record: &RunRecord) {
-        let offset = self.0.len() as u64;
+    pub(crate) fn push(
+        &mut self,
+        test: &mut TestReport,
+        record: &RunRecord,
+    ) -> Result<(), ReadError> {
         // A record consists of strings, numbers, lists and maps with string keys.
         let text = serde_json::to_vec(record).unwrap_or_default();
-        let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        self.0.extend_from_slice(&text);
-        let range = RecordRange { offset, len };
+        let range = RecordRange {
+            offset: self.0.append(&text)?,
+            len: u32::try_from(text.len()).unwrap_or(u32::MAX),
+        };
         test.runs
             .push(&RunRow::of_record(&test.label, record, 0, range));
+        Ok(())
     }
 
     /// Gives the store to the tests.
-    pub(crate) fn finish(self, tests: &mut [TestReport]) {
-        let store = Arc::new(RunStore::Memory(self.0));
+    pub(crate) fn finish(self, tests: &mut [TestReport]) -> Result<(), ReadError> {
+        let store = Arc::new(self.0.into_store()?);
         for test in tests {
             test.store = Arc::clone(&store);
         }
+        Ok(())
     }
 }
 

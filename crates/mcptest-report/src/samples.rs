@@ -229,13 +229,13 @@ impl From<&Report> for crate::report::Report {
             test.tags.clone_from(&written.tags);
             test.file.clone_from(&written.file);
             for run in &written.runs {
-                records.push(&mut test, run);
+                records.push(&mut test, run).unwrap();
             }
             tests.push(test);
         }
         let timing = report.timing.clone();
         let timing = timing.map(|timing| crate::read::timed(&mut tests, timing));
-        records.finish(&mut tests);
+        records.finish(&mut tests).unwrap();
         Self {
             replayed: report.timing.as_ref().and_then(|timing| timing.replayed),
             verdict: report.verdict,

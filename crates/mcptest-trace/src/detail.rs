@@ -279,7 +279,11 @@ struct TextWriter {
 impl TextWriter {
     fn finish(self) -> Option<Text> {
         match self.packed {
-            None => String::from_utf8(self.plain).ok().map(Text::Plain),
+            None => {
+                let mut text = String::from_utf8(self.plain).ok()?;
+                text.shrink_to_fit();
+                Some(Text::Plain(text))
+            }
             Some(mut frame) => {
                 frame.write_all(&self.plain).ok()?;
                 let frame = frame.finish().ok()?;

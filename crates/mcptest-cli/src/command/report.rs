@@ -230,7 +230,9 @@ fn parse(path: &Path, text: &str) -> Result<Report, String> {
     secrets::keep_listed(text);
     let clean = redact_json(text, &secrets::redactor([]));
     mcptest_report::read(clean.as_deref().unwrap_or(text)).map_err(|error| match error {
-        mcptest_report::ReadError::OtherVersion { .. } => format!("{name}: {error}"),
+        mcptest_report::ReadError::OtherVersion { .. } | mcptest_report::ReadError::Storage(_) => {
+            format!("{name}: {error}")
+        }
         mcptest_report::ReadError::NotAReport { .. } => {
             format!("{name}:{error}\n  a report is what `--reporter json` writes, see `mcptest schema report`")
         }

@@ -3,17 +3,15 @@
 
 use std::io::Write;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::changed::{Outcome, changed};
 use super::pretty::totals;
 use super::{Comparison, Style};
 use crate::report::Report;
 use crate::reporter::RenderError;
-use crate::reporter::entries::{name, write_pretty_json};
-
-/// The version of the format.
-const VERSION: &str = "0.0.0";
+use crate::reporter::ctrf;
+use crate::reporter::entries::name;
 
 pub(super) fn render(
     comparison: &Comparison,
@@ -27,50 +25,38 @@ pub(super) fn render(
         Outcome::NotJudged => "other",
         Outcome::Passed => "passed",
     };
-    let tests: Vec<Value> = changed
-        .iter()
-        .map(|test| {
-            let label = name(&test.name());
-            let mut entry = json!({
-                // A name may not be empty.
-                "name": if label.is_empty() { "unnamed" } else { &label },
-                "testId": test.fingerprint(),
-                "status": status(test.outcome()),
-                "rawStatus": test.word(),
-                "duration": 0,
-                "suite": [test.suite()],
-                "message": name(&test.facts()),
-                "extra": {"again": test.command()},
-            });
-            if let Some(file) = test.file() {
-                entry["filePath"] = file.into();
-            }
-            entry
-        })
-        .collect();
     let count = |wanted: Outcome| changed.iter().filter(|it| it.outcome() == wanted).count();
-    let ctrf = json!({
-        "reportFormat": "CTRF",
-        "specVersion": VERSION,
-        "generatedBy": "mcptest",
-        "results": {
-            "tool": {"name": "mcptest", "version": env!("CARGO_PKG_VERSION")},
-            "summary": {
-                "tests": tests.len(),
-                "passed": count(Outcome::Passed),
-                "failed": count(Outcome::Failed),
-                "skipped": 0,
-                "pending": 0,
-                "other": count(Outcome::NotJudged),
-                "start": 0,
-                "stop": 0,
-                "extra": {
-                    "compared": totals(comparison),
-                    "exitCode": u8::from(comparison.exit_code),
-                },
-            },
-            "tests": tests,
-        }
+    let summary = json!({
+        "tests": changed.len(),
+        "passed": count(Outcome::Passed),
+        "failed": count(Outcome::Failed),
+        "skipped": 0,
+        "pending": 0,
+        "other": count(Outcome::NotJudged),
+        "start": 0,
+        "stop": 0,
+        "extra": {
+            "compared": totals(comparison),
+            "exitCode": u8::from(comparison.exit_code),
+        },
     });
-    Ok(write_pretty_json(&ctrf, out)?)
+    let tests = changed.iter().map(|test| {
+        let label = name(&test.name());
+        let mut entry = json!({
+            // A name may not be empty.
+            "name": if label.is_empty() { "unnamed" } else { &label },
+            "testId": test.fingerprint(),
+            "status": status(test.outcome()),
+            "rawStatus": test.word(),
+            "duration": 0,
+            "suite": [test.suite()],
+            "message": name(&test.facts()),
+            "extra": {"again": test.command()},
+        });
+        if let Some(file) = test.file() {
+            entry["filePath"] = file.into();
+        }
+        Ok(entry)
+    });
+    ctrf::write(&summary, tests, out)
 }

@@ -9,11 +9,8 @@ use super::pretty::{notes, totals};
 use super::{Comparison, Style};
 use crate::report::Report;
 use crate::reporter::RenderError;
-use crate::reporter::entries::{name, text, write_pretty_json};
-use crate::reporter::sarif::{escaped_message, uri};
-
-/// The number of results: code scanning takes the first 5,000 of a run.
-const MAX_RESULTS: usize = 5000;
+use crate::reporter::entries::{name, text};
+use crate::reporter::sarif::{MAX_RESULTS, escaped_message, uri, write};
 
 /// The longest message, in characters.
 const MAX_MESSAGE: usize = 2000;
@@ -34,16 +31,6 @@ pub(super) fn render(
     _: Style,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
-    let rules: Vec<Value> = RULES
-        .iter()
-        .map(|(id, level, what)| {
-            json!({
-                "id": id,
-                "shortDescription": {"text": what},
-                "defaultConfiguration": {"level": level},
-            })
-        })
-        .collect();
     let tests = changed(comparison, current);
     let worse = tests
         .iter()
@@ -53,24 +40,12 @@ pub(super) fn render(
     let notifications: Vec<Value> = words
         .map(|words| json!({"level": "note", "message": {"text": escaped_message(&words)}}))
         .collect();
-    let sarif = json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {
-                "name": "mcptest",
-                "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
-            }},
-            "invocations": [{
-                "executionSuccessful": true,
-                "exitCode": u8::from(comparison.exit_code),
-                "toolExecutionNotifications": notifications,
-            }],
-            "results": results,
-        }]
+    let invocation = json!({
+        "executionSuccessful": true,
+        "exitCode": u8::from(comparison.exit_code),
+        "toolExecutionNotifications": notifications,
     });
-    Ok(write_pretty_json(&sarif, out)?)
+    write(&RULES, &invocation, &results, out)
 }
 
 fn result(test: &Changed<'_>) -> Value {

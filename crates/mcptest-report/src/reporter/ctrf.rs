@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use mcptest_trace::verdict::Verdict;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::entries::{Entry, entries, name, write_pretty_json};
+use super::entries::{Entry, OneByOne, entries, name, write_pretty_json};
 use super::{RenderError, Style};
 use crate::report::Report;
 use crate::verdict_word::verdict_word;
@@ -18,8 +19,6 @@ const MAX_REASONS: usize = 20;
 /// Writes one test per test and model. A report has no time of its start, so times count from 0.
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let is_timed = report.is_timed();
-    let tests = entries(report).map(|entry| test(&entry, is_timed));
-    let tests = tests.collect::<Result<Vec<Value>, _>>()?;
     let count = |wanted: &str| {
         let statuses = entries(report).filter(|entry| status(entry) == wanted);
         statuses.count()
@@ -36,27 +35,59 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
     if let Some(broken) = &report.broken_lines {
         extra["brokenLines"] = broken.count.into();
     }
-    let ctrf = json!({
-        "reportFormat": "CTRF",
-        "specVersion": VERSION,
-        "generatedBy": "mcptest",
-        "results": {
-            "tool": {"name": "mcptest", "version": env!("CARGO_PKG_VERSION")},
-            "summary": {
-                "tests": tests.len(),
-                "passed": count("passed"),
-                "failed": count("failed"),
-                "skipped": count("skipped"),
-                "pending": count("pending"),
-                "other": count("other"),
-                "start": 0,
-                "stop": stop,
-                "extra": extra,
-            },
-            "tests": tests,
-        }
+    let summary = json!({
+        "tests": entries(report).count(),
+        "passed": count("passed"),
+        "failed": count("failed"),
+        "skipped": count("skipped"),
+        "pending": count("pending"),
+        "other": count("other"),
+        "start": 0,
+        "stop": stop,
+        "extra": extra,
     });
-    Ok(write_pretty_json(&ctrf, out)?)
+    write(
+        &summary,
+        entries(report).map(|entry| test(&entry, is_timed)),
+        out,
+    )
+}
+
+/// Writes a document, one test at a time.
+pub(crate) fn write(
+    summary: &Value,
+    tests: impl Iterator<Item = Result<Value, RenderError>>,
+    out: &mut dyn Write,
+) -> Result<(), RenderError> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Document<'a, T> {
+        report_format: &'a str,
+        spec_version: &'a str,
+        generated_by: &'a str,
+        results: Results<'a, T>,
+    }
+    #[derive(Serialize)]
+    struct Results<'a, T> {
+        tool: Value,
+        summary: &'a Value,
+        tests: T,
+    }
+    let mut failure = None;
+    let tests = tests.map_while(|test| test.map_err(|error| failure = Some(error)).ok());
+    let document = Document {
+        report_format: "CTRF",
+        spec_version: VERSION,
+        generated_by: "mcptest",
+        results: Results {
+            tool: json!({"name": "mcptest", "version": env!("CARGO_PKG_VERSION")}),
+            summary,
+            tests: OneByOne::new(tests),
+        },
+    };
+    write_pretty_json(&document, out)?;
+    drop(document);
+    failure.map_or(Ok(()), Err)
 }
 
 fn status(entry: &Entry<'_>) -> &'static str {

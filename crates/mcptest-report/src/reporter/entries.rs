@@ -1,16 +1,17 @@
 //! The tests of a report as the reporters for machines list them, and their texts.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use mcptest_events::{CaseId, Kind, RunRecord};
 use mcptest_json::text::{one_line, shorten};
-use mcptest_json::visible::visible;
+use mcptest_json::visible::{VisibleJson, visible};
 use mcptest_numbers::random::seed_of;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::report::{Report, TestReport};
@@ -303,10 +304,45 @@ pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Res
     writeln!(out, "{}", visible(&text).replace('<', "\\u003c"))
 }
 
-/// Writes indented JSON, as [`write_json`] does.
+/// Writes indented JSON piece by piece, as [`write_json`] does.
 pub(crate) fn write_pretty_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(value)?;
-    writeln!(out, "{}", visible(&text).replace('<', "\\u003c"))
+    let mut text = VisibleJson::new(WithoutMarkup(&mut *out));
+    serde_json::to_writer_pretty(&mut text, value)?;
+    writeln!(out)
+}
+
+/// A writer of JSON text that passes it on with `<` as an escape, as [`write_json`] does.
+struct WithoutMarkup<'a>(&'a mut dyn Write);
+
+impl Write for WithoutMarkup<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for (index, piece) in bytes.split(|byte| *byte == b'<').enumerate() {
+            if index > 0 {
+                self.0.write_all(b"\\u003c")?;
+            }
+            self.0.write_all(piece)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A list in JSON whose items are made while they are written, once.
+pub(crate) struct OneByOne<I>(RefCell<Option<I>>);
+
+impl<I> OneByOne<I> {
+    pub(crate) fn new(items: I) -> Self {
+        Self(RefCell::new(Some(items)))
+    }
+}
+
+impl<I: Iterator<Item: Serialize>> Serialize for OneByOne<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.take().into_iter().flatten())
+    }
 }
 
 #[cfg(test)]

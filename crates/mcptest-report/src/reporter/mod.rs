@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 pub(crate) mod agent;
 pub(crate) mod allure;
-mod ctrf;
+pub(crate) mod ctrf;
 pub(crate) mod entries;
 pub(crate) mod github;
 pub(crate) mod gitlab;

@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::uri_path::escaped_path;
 
 /// The number of results: code scanning takes the first 5,000 of a run.
-const MAX_RESULTS: usize = 5000;
+pub(crate) const MAX_RESULTS: usize = 5000;
 /// The number of reasons in the message of a result.
 const MAX_REASONS: usize = 10;
 
@@ -26,16 +26,6 @@ const RULES: [(&str, &str, &str); 5] = [
 ];
 
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
-    let rules: Vec<Value> = RULES
-        .iter()
-        .map(|(id, level, what)| {
-            json!({
-                "id": id,
-                "shortDescription": {"text": what},
-                "defaultConfiguration": {"level": level},
-            })
-        })
-        .collect();
     let open = || entries(report).filter(|entry| entry.verdict() != Verdict::Pass);
     let results = open().take(MAX_RESULTS).map(|entry| result(&entry));
     let results = results.collect::<Result<Vec<Value>, _>>()?;
@@ -64,6 +54,27 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
     if !notifications.is_empty() {
         invocation["toolExecutionNotifications"] = notifications.into();
     }
+    write(&RULES, &invocation, &results, out)
+}
+
+/// Writes a log with one run: its rules, the word of each, its level and what it means, and its
+/// results.
+pub(crate) fn write(
+    rules: &[(&str, &str, &str)],
+    invocation: &Value,
+    results: &[Value],
+    out: &mut dyn Write,
+) -> Result<(), RenderError> {
+    let rules: Vec<Value> = rules
+        .iter()
+        .map(|(id, level, what)| {
+            json!({
+                "id": id,
+                "shortDescription": {"text": what},
+                "defaultConfiguration": {"level": level},
+            })
+        })
+        .collect();
     let sarif = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
