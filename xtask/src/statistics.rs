@@ -74,7 +74,7 @@ fn random_comparison(random: &mut SplitMix64) -> Result<Value> {
             "schema_version": 1, "verdict": "pass", "exit_code": 0, "tests": tests,
             "tool_selection": [],
         });
-        mcptest_report::read(&report.to_string()).context("a random report")
+        mcptest_report::read(report.to_string()).context("a random report")
     };
     let (old, new) = (report()?, report()?);
     let comparison = serde_json::to_value(compare(&old, &new))?;

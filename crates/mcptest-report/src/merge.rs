@@ -306,7 +306,7 @@ mod tests {
                     not_run: Vec::new(),
                 });
                 // As a file: shards are merged from files.
-                let report = crate::read(&json(&report)).unwrap();
+                let report = crate::read(json(&report)).unwrap();
                 (format!("{number}.json"), report)
             })
             .collect()

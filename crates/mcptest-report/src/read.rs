@@ -1,6 +1,7 @@
 //! Reading JSON reports.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use mcptest_events::{CaseId, Kind, RunRecord, RunTotals, Spend};
@@ -72,12 +73,16 @@ impl From<serde_json::Error> for ReadError {
 ///
 /// # Errors
 /// A string that is not a report, or a report of another version.
-pub fn read(text: &str) -> Result<Report, ReadError> {
+pub fn read(text: impl Into<String>) -> Result<Report, ReadError> {
+    read_text(text.into())
+}
+
+fn read_text(text: String) -> Result<Report, ReadError> {
     #[derive(Deserialize)]
     struct Version {
         schema_version: u64,
     }
-    if let Some((line, column)) = too_deep(text) {
+    if let Some((line, column)) = too_deep(&text) {
         return Err(ReadError::NotAReport {
             line,
             column,
@@ -85,27 +90,46 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
         });
     }
     // First: another version may have another shape, and errors about the shape would mislead.
-    let version: Version = parse(text)?;
+    let version: Version = parse(&text)?;
     if version.schema_version != u64::from(SCHEMA_VERSION) {
         return Err(ReadError::OtherVersion {
             found: version.schema_version,
         });
     }
-    let written: WrittenReport<'_> = parse(text)?;
+    let mut written: WrittenReport<'_> = parse(&text)?;
+    let written_tests = std::mem::take(&mut written.tests);
+    let ranges: Vec<Range<usize>> = written_tests
+        .iter()
+        .map(|test| {
+            let start = test.get().as_ptr() as usize - text.as_ptr() as usize;
+            start..start + test.get().len()
+        })
+        .collect();
+    let written = WrittenReport {
+        tests: Vec::new(),
+        ..written
+    };
     let mut records = Records::default();
     let no_records = Arc::new(RunStore::Memory(Vec::new()));
-    let mut tests = Vec::with_capacity(written.tests.len());
-    // One at a time: together, they would take as much memory as the whole report.
-    for test in written.tests {
-        let mut test: WrittenTest<'_> =
-            parse(test.get()).map_err(|error| within(text, test, error))?;
-        let runs = std::mem::take(&mut test.runs);
-        let mut test = test.without_runs(&no_records);
-        for run in runs {
-            let record = parse_record(run.get()).map_err(|error| within(text, run, error))?;
-            records.push(&mut test, &record)?;
+    let mut tests = Vec::with_capacity(ranges.len());
+    let mut ranges = ranges.into_iter().peekable();
+    // One test at a time, and the text of those that were read is given back: together, they would
+    // take a multiple of the memory of the report.
+    for piece in pieces(text, ranges.clone().map(|range| range.start)) {
+        let end = piece.start + piece.text.len();
+        while let Some(range) = ranges.next_if(|range| range.start < end) {
+            let test = &piece.text[range.start - piece.start..range.end - piece.start];
+            let mut test: WrittenTest<'_> =
+                parse(test).map_err(|error| piece.within(test, error))?;
+            let runs = std::mem::take(&mut test.runs);
+            let mut test = test.without_runs(&no_records);
+            for run in runs {
+                let record = parse_record(run.get());
+                let record = record.map_err(|error| piece.within(run.get(), error))?;
+                records.push(&mut test, &record)?;
+            }
+            tests.push(test);
         }
-        tests.push(test);
     }
     let replayed = written.timing.as_ref().and_then(|timing| timing.replayed);
     let timing = written.timing.map(|timing| timed(&mut tests, timing));
@@ -122,6 +146,75 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
         timing,
         replayed,
     })
+}
+
+/// The least size of a piece, in bytes.
+const PIECE: usize = 1 << 20;
+
+/// A part of a report's text that begins and ends between two tests.
+struct Piece {
+    text: String,
+    /// The bytes before it.
+    start: usize,
+    /// The line ends before it.
+    lines: usize,
+    /// The bytes before it on its first line.
+    column: usize,
+}
+
+/// Cuts a text before some of these places. Only one piece is in memory twice.
+fn pieces(mut text: String, places: impl Iterator<Item = usize>) -> Vec<Piece> {
+    let (mut cuts, mut last) = (Vec::new(), 0);
+    for place in places.filter(|place| *place > 0) {
+        if place - last >= PIECE {
+            cuts.push(place);
+            last = place;
+        }
+    }
+    let mut tails = Vec::with_capacity(cuts.len());
+    for cut in cuts.into_iter().rev() {
+        tails.push(text.split_off(cut));
+        text.shrink_to_fit();
+    }
+    let (mut start, mut lines, mut column) = (0, 0, 0);
+    std::iter::once(text)
+        .chain(tails.into_iter().rev())
+        .map(|text| {
+            let piece = Piece {
+                start,
+                lines,
+                column,
+                text,
+            };
+            start += piece.text.len();
+            lines += piece.text.matches('\n').count();
+            column = match piece.text.rfind('\n') {
+                Some(end) => piece.text.len() - end - 1,
+                None => column + piece.text.len(),
+            };
+            piece
+        })
+        .collect()
+}
+
+impl Piece {
+    /// The position of an error in a part of this text, counted from the start of the report.
+    fn within(&self, part: &str, error: serde_json::Error) -> ReadError {
+        let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
+        let before = &self.text[..start];
+        let column_before = match before.rfind('\n') {
+            Some(end) => start - end - 1,
+            None => start + self.column,
+        };
+        let mut error = ReadError::from(error);
+        if let ReadError::NotAReport { line, column, .. } = &mut error {
+            if *line <= 1 {
+                *column += column_before;
+            }
+            *line = line.saturating_sub(1) + before.matches('\n').count() + self.lines + 1;
+        }
+        error
+    }
 }
 
 /// The JSON form of a report, with the records still as text.
@@ -276,26 +369,6 @@ pub(crate) fn timed(tests: &mut [TestReport], timing: model::Timing) -> Timing {
     matched
 }
 
-/// The position of an error in the record of a run, counted from the start of the report.
-fn within(text: &str, run: &RawValue, error: serde_json::Error) -> ReadError {
-    let start = run.get().as_ptr() as usize - text.as_ptr() as usize;
-    let before = &text[..start];
-    let column = start - before.rfind('\n').map_or(0, |end| end + 1);
-    let mut error = ReadError::from(error);
-    if let ReadError::NotAReport {
-        line: at,
-        column: place,
-        ..
-    } = &mut error
-    {
-        if *at <= 1 {
-            *place += column;
-        }
-        *at = at.saturating_sub(1) + before.matches('\n').count() + 1;
-    }
-    error
-}
-
 /// Parses like `from_str`, without its depth limit: [`too_deep`] has its own.
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -402,6 +475,29 @@ mod tests {
             error.starts_with(&format!("1:{column}:")),
             "{error}, not in column {column}"
         );
+    }
+
+    #[test]
+    fn errors_far_into_a_file_have_their_position_too() {
+        let mut report = crate::samples::report(2);
+        report.tests[0].label = "x".repeat(PIECE);
+        report.tests.push(report.tests[1].clone());
+        let compact = serde_json::to_string(&report).unwrap();
+        let pretty = serde_json::to_string_pretty(&report).unwrap();
+        for (text, wanted) in [(compact, "\"index\":1,"), (pretty, "\"index\": 1,")] {
+            assert_eq!(read(&text).unwrap().tests.len(), 3);
+            let at = text.rfind(wanted).unwrap() + wanted.len() - 2;
+            assert!(at > PIECE);
+            let damaged = format!("{}-1{}", &text[..at], &text[at + 1..]);
+            let line_start = damaged[..at].rfind('\n').map_or(0, |end| end + 1);
+            let line = damaged[..at].matches('\n').count() + 1;
+            let error = read(damaged).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{line}:{}:", at + 2 - line_start)),
+                "{error}, not {line}:{}",
+                at + 2 - line_start
+            );
+        }
     }
 
     #[test]

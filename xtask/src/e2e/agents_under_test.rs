@@ -71,6 +71,25 @@ const fn subject(
     }
 }
 
+/// How an agent reaches its servers.
+#[derive(Clone, Copy)]
+enum Transport {
+    /// It starts a command for each.
+    Stdio,
+    /// Each has an address.
+    Http,
+}
+
+impl Transport {
+    /// The value of `transport:`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+        }
+    }
+}
+
 /// Claude Code.
 pub(super) fn claude_code() -> &'static Subject {
     &SUBJECTS[0]
@@ -88,15 +107,25 @@ pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
                 "agent under test {}: {SAMPLED_RUNS} runs score as the scripted model does",
                 subject.preset
             );
-            checks.check(&name, || same_figures(testbed, subject, SAMPLED_RUNS));
+            checks.check(&name, || {
+                same_figures(testbed, subject, Transport::Stdio, SAMPLED_RUNS)
+            });
         }
+        checks.check(
+            &format!("agent under test claude-code: {SAMPLED_RUNS} runs with servers by address"),
+            || same_figures(testbed, claude_code(), Transport::Http, SAMPLED_RUNS),
+        );
         return;
     }
     for subject in &SUBJECTS {
         let preset = subject.preset;
         checks.check(
             &format!("agent under test {preset}: {RUNS} runs score as the scripted model does"),
-            || same_figures(testbed, subject, RUNS),
+            || same_figures(testbed, subject, Transport::Stdio, RUNS),
+        );
+        checks.check(
+            &format!("agent under test {preset}: {SAMPLED_RUNS} runs with servers by address"),
+            || same_figures(testbed, subject, Transport::Http, SAMPLED_RUNS),
         );
         if subject.faults {
             checks.check(
@@ -275,10 +304,18 @@ fn values(test: &Value) -> Map<String, Value> {
 }
 
 /// Each gate has the same value for the agent as for the scripted model.
-fn same_figures(testbed: &Testbed, subject: &Subject, runs: u32) -> Result<()> {
-    let folder = testbed.scratch(&format!("under-test-{}", subject.preset))?;
+fn same_figures(
+    testbed: &Testbed,
+    subject: &Subject,
+    transport: Transport,
+    runs: u32,
+) -> Result<()> {
+    let name = transport.name();
+    let folder = testbed.scratch(&format!("under-test-{}-{name}", subject.preset))?;
     let provider = Provider::start(&script())?;
-    let suite = comparison(&servers(testbed), &agent(subject, &provider), runs);
+    let mut agent = agent(subject, &provider);
+    agent["transport"] = name.into();
+    let suite = comparison(&servers(testbed), &agent, runs);
     let report = run_suite(testbed, subject, &folder, &suite)?;
     compare(&report, runs)?;
     let version = report.pointer("/tests/0/runs/0/trace/agent/version");

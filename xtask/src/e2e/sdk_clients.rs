@@ -19,6 +19,10 @@ pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
             mock(testbed, sdk)
         });
         checks.check(
+            &format!("{name}: an agent under test, servers by command and by address"),
+            || under_test(testbed, sdk),
+        );
+        checks.check(
             &format!("{name}: through the proxy to server-everything, stdio and HTTP"),
             || {
                 let (command, serving) = serving::everything(testbed)?;
@@ -107,6 +111,58 @@ impl Sdk {
         finished.expect_code(0)?;
         report(&finished)
     }
+}
+
+/// The program is the agent of a suite, in parallel runs. What it sees is what the report says.
+fn under_test(testbed: &Testbed, sdk: Sdk) -> Result<()> {
+    let manifest = inspector::in_folder(testbed, inspector::WEATHER)?;
+    let folder = testbed.scratch(&format!("sdk-agent-{}", sdk.name().replace(' ', "-")))?;
+    let client = sdk.command(testbed)?;
+    let words: Vec<String> = std::iter::once(client.get_program())
+        .chain(client.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let agent = |transport: &str, server: &str| {
+        let plan = r#"{"server": SERVER, "calls": [["get_weather", {"city": "Rome"}], ["get_weather", {"city": "Oslo"}]]}"#;
+        let plan = json!({"each": "servers", "args": [plan.replace("SERVER", server)]});
+        let mut command: Vec<Value> = words.iter().map(|word| json!(word)).collect();
+        command.extend([json!(sdk.era()), plan]);
+        json!({
+            "name": transport,
+            "agent": {"command": command, "transport": transport,
+                      "output": {"format": "json", "final": "answers[1].text[0]"}},
+            "servers": ["weather"],
+            "prompt": "What is the weather?",
+            "runs": 5,
+            "inject": ["once"],
+            "expect": [
+                {"final_response": "It is 22 degrees and sunny in Oslo."},
+                {"tool_names": {"exact": ["get_weather", "get_weather"]}},
+                {"tool_calls[0].server": "weather"},
+                {"tool_results[0].is_error": true},
+                {"tool_results[1].is_error": false},
+            ],
+        })
+    };
+    let suite = json!({
+        "name": "clients on SDKs",
+        "servers": {"weather": {"command": [testbed.program, "mock", "--tools-from", manifest]}},
+        "faults": [{
+            "name": "once", "target": {"tool": "get_weather"}, "kind": "recover_after", "failures": 1,
+        }],
+        "agents": [agent("stdio", "{{argv|json}}"), agent("http", "{{url|json}}")],
+        "run_options": {"jobs": 5},
+    });
+    let path = folder.join("suite.yml");
+    std::fs::write(&path, format!("{suite:#}"))?;
+    let path = path.to_string_lossy().into_owned();
+    let mut command = testbed.mcptest(&["run", &path, "--reporter", "json"])?;
+    let report = report(&testbed.finish(&mut command)?)?;
+    expect(&report, "/tests/0/verdict", "pass")?;
+    expect(&report, "/tests/1/verdict", "pass")?;
+    let runs = report["tests"][1]["runs"].as_array().map_or(0, Vec::len);
+    ensure!(runs == 5, "{runs} runs");
+    Ok(())
 }
 
 fn mock(testbed: &Testbed, sdk: Sdk) -> Result<()> {

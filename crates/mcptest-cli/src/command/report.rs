@@ -178,7 +178,7 @@ fn merged(args: &MergeArgs, gates: Gates, output: &Output) -> Result<ExitCode, S
             let report = |(path, text): (&Path, Vec<u8>)| {
                 let text = String::from_utf8(text)
                     .map_err(|_| format!("{}: not UTF-8", path.display()))?;
-                Ok((path.display().to_string(), parse(path, &text)?))
+                Ok((path.display().to_string(), parse(path, text)?))
             };
             let parts = texts.into_iter().map(report);
             let parts = parts.collect::<Result<Vec<_>, String>>()?;
@@ -203,7 +203,7 @@ fn merged(args: &MergeArgs, gates: Gates, output: &Output) -> Result<ExitCode, S
 pub fn read(path: &Path) -> Result<Report, String> {
     let text = String::from_utf8(read_bytes(path)?);
     let text = text.map_err(|_| format!("{}: not UTF-8", path.display()))?;
-    parse(path, &text)
+    parse(path, text)
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
@@ -225,11 +225,11 @@ fn merge_partials(texts: Vec<(&Path, Vec<u8>)>, gates: Gates) -> Result<Report, 
 }
 
 /// A report whose secrets are masked: whoever wrote it may not have known those of this process.
-fn parse(path: &Path, text: &str) -> Result<Report, String> {
+fn parse(path: &Path, text: String) -> Result<Report, String> {
     let name = path.display();
-    secrets::keep_listed(text);
-    let clean = redact_json(text, &secrets::redactor([]));
-    mcptest_report::read(clean.as_deref().unwrap_or(text)).map_err(|error| match error {
+    secrets::keep_listed(&text);
+    let clean = redact_json(&text, &secrets::redactor([]));
+    mcptest_report::read(clean.unwrap_or(text)).map_err(|error| match error {
         mcptest_report::ReadError::OtherVersion { .. } | mcptest_report::ReadError::Storage(_) => {
             format!("{name}: {error}")
         }

@@ -391,10 +391,10 @@ proptest! {
     fn reports(file in any::<Index>(), swaps in swaps(), changes in changes()) {
         let all = contents("examples/reports", ".json");
         let original = file.get(&all);
-        let whole = mcptest_report::read(&String::from_utf8_lossy(original)).unwrap();
+        let whole = mcptest_report::read(String::from_utf8_lossy(original)).unwrap();
         let swapped = swapped(serde_json::from_slice(original).unwrap(), &swaps).to_string();
         for bytes in [swapped.into_bytes(), mangle(original.clone(), &changes)] {
-            let Ok(report) = mcptest_report::read(&String::from_utf8_lossy(&bytes)) else {
+            let Ok(report) = mcptest_report::read(String::from_utf8_lossy(&bytes)) else {
                 continue;
             };
             show(&report);
