@@ -208,6 +208,8 @@ impl Agent {
     pub(crate) fn takes_http_servers(&self) -> bool {
         match (self.kind, self.servers_by) {
             (AgentKind::Http, _) | (AgentKind::Acp, ServersByFile::Session) => true,
+            // `url` is a value of one server, for an argument with `each: servers`.
+            _ if self.uses("url") => true,
             _ => match &self.servers {
                 Some(form) => form.each_http.is_some(),
                 None => self.uses("mcp_json") || self.uses("mcp_json_file"),

@@ -168,7 +168,8 @@ impl Resolver<'_> {
         if agent.transport == TransportFile::Http && !agent.takes_http_servers() {
             let message = "the settings of this agent have no form for servers with an address";
             self.problem(Problem::new("/transport", message).help(
-                "write `servers: {each_http: …}`, or name `{{mcp_json}}` or `{{mcp_json_file}}`",
+                "write `servers: {each_http: …}`, or name `{{mcp_json}}`, `{{mcp_json_file}}` or, \
+                 with `each: servers`, `{{url}}`",
             ));
         }
         if agent.kind == AgentKind::Http && file.transport == Some(TransportFile::Stdio) {
