@@ -1,6 +1,6 @@
 //! The reports in third-party readers: parsers and schemas from PyPI and npm.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -66,6 +66,10 @@ pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     checks.check("sarif: Microsoft's validator finds no error", || {
         sarif(testbed)
     });
+    checks.check(
+        "comparisons: the same parsers and schemas read them",
+        || comparison(testbed),
+    );
 }
 
 fn pr(testbed: &Testbed) -> Result<()> {
@@ -181,13 +185,20 @@ fn sarif(testbed: &Testbed) -> Result<()> {
         read["counts"] == json!({"error": 3, "warning": 1, "note": 0}),
         "{read}"
     );
-    let folder = testbed.scratch("readers")?;
+    validate_sarif(
+        &file_of(testbed, "readers", "sarif")?,
+        &testbed.scratch("readers")?,
+    )
+}
+
+/// Has Microsoft's validator judge a file.
+fn validate_sarif(file: &Path, folder: &Path) -> Result<()> {
     let judged = folder.join("judged.sarif");
     let bin = parts::npm(&packages()?, &NODE_READERS)?;
     make_executable(&bin.join("../@microsoft/sarif-multitool-linux/Sarif.Multitool"))?;
     let output = Command::new(bin.join("sarif-multitool"))
         .arg("validate")
-        .arg(folder.join("sarif.sarif"))
+        .arg(file)
         .arg("--output")
         .arg(&judged)
         .args(["--log", "ForceOverwrite"])
@@ -211,7 +222,7 @@ fn sarif(testbed: &Testbed) -> Result<()> {
 }
 
 /// Makes a program executable that a package has without that permission.
-fn make_executable(program: &std::path::Path) -> Result<()> {
+fn make_executable(program: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
 
     let permissions = std::fs::Permissions::from_mode(0o755);
@@ -220,7 +231,7 @@ fn make_executable(program: &std::path::Path) -> Result<()> {
 }
 
 /// The folder of the readers on Node.
-fn packages() -> Result<std::path::PathBuf> {
+fn packages() -> Result<PathBuf> {
     Ok(workspace::target_directory()?.join("e2e/node-readers"))
 }
 
@@ -266,13 +277,23 @@ fn markdown(testbed: &Testbed) -> Result<()> {
 
 /// Runs the suite with a reporter, and gives what the reader says about the file.
 fn read(testbed: &Testbed, reporter: &str) -> Result<Value> {
-    let extension = if reporter == "sarif" { ".sarif" } else { "" };
-    let file = testbed
-        .scratch("readers")?
-        .join(format!("{reporter}{extension}"));
+    let file = file_of(testbed, "readers", reporter)?;
     let target = format!("--reporter={reporter}={}", file.display());
     // An error among the outcomes: could not run as asked.
     testbed.run(&["run", SUITE, &target])?.expect_code(2)?;
+    parse(reporter, &file)
+}
+
+/// The file that a reporter writes. Tools of SARIF look at its extension.
+fn file_of(testbed: &Testbed, folder: &str, reporter: &str) -> Result<PathBuf> {
+    let extension = if reporter == "sarif" { ".sarif" } else { "" };
+    Ok(testbed
+        .scratch(folder)?
+        .join(format!("{reporter}{extension}")))
+}
+
+/// Gives what the reader says about a file.
+fn parse(reporter: &str, file: &Path) -> Result<Value> {
     let output = match reporter {
         "tap" | "ctrf" => {
             parts::npm(&packages()?, &NODE_READERS)?;
@@ -280,7 +301,7 @@ fn read(testbed: &Testbed, reporter: &str) -> Result<Value> {
                 .arg(workspace::root().join("xtask/src/e2e/readers.mjs"))
                 .arg(packages()?)
                 .arg(reporter)
-                .arg::<&Path>(&file)
+                .arg(file)
                 .output()
                 .context("cannot run node")?
         }
@@ -290,7 +311,7 @@ fn read(testbed: &Testbed, reporter: &str) -> Result<Value> {
             Command::new(&python)
                 .arg(workspace::root().join("xtask/src/e2e/readers.py"))
                 .arg(reporter)
-                .arg::<&Path>(&file)
+                .arg(file)
                 .output()
                 .with_context(|| format!("cannot run {}", python.display()))?
         }
@@ -301,4 +322,67 @@ fn read(testbed: &Testbed, reporter: &str) -> Result<Value> {
         String::from_utf8_lossy(&output.stderr)
     );
     serde_json::from_slice(&output.stdout).context("the reader did not answer in JSON")
+}
+
+/// A comparison in which two tests fail that passed, one passes that failed, and one can no longer
+/// be judged, in the form of each reporter.
+fn comparison(testbed: &Testbed) -> Result<()> {
+    let folder = testbed.scratch("compared")?;
+    let (current, baseline) = (folder.join("current.json"), folder.join("baseline.json"));
+    let target = format!("--reporter=json={}", current.display());
+    testbed.run(&["run", SUITE, &target])?.expect_code(2)?;
+    let mut before: Value = serde_json::from_slice(&std::fs::read(&current)?)?;
+    let tests = before["tests"].as_array_mut().context("no tests")?;
+    for test in tests {
+        // Two failed, one without evidence, and one that passes; the other two stay.
+        let name = test["name"].as_str().unwrap_or_default();
+        let verdict = match name.split(' ').next() {
+            Some("fails" | "nothing") => "pass",
+            Some("fine") => "fail",
+            _ => continue,
+        };
+        test["verdict"] = verdict.into();
+        for run in test["runs"].as_array_mut().context("no runs")? {
+            run["verdict"] = verdict.into();
+        }
+    }
+    std::fs::write(&baseline, before.to_string())?;
+    let (current, baseline) = (current.to_string_lossy(), baseline.to_string_lossy());
+    let read = |reporter: &str| -> Result<Value> {
+        let file = file_of(testbed, "compared", reporter)?;
+        let target = format!("--reporter={reporter}={}", file.display());
+        let words = ["report", &current, "--compare", &baseline, &target];
+        testbed.run(&words)?.expect_code(1)?;
+        parse(reporter, &file).with_context(|| reporter.to_owned())
+    };
+    let junit = read("junit")?;
+    let suite = &junit["suites"][0];
+    ensure!(suite["failures"] == 2 && suite["tests"] == 4, "{junit}");
+    let tap = read("tap")?;
+    ensure!(tap["problems"] == json!([]) && tap["fail"] == 2, "{tap}");
+    let ctrf = read("ctrf")?;
+    ensure!(ctrf["valid"] == true, "{ctrf}");
+    ensure!(
+        ctrf["summary"]["failed"] == 2 && ctrf["summary"]["other"] == 1,
+        "{ctrf}"
+    );
+    let sarif = read("sarif")?;
+    ensure!(
+        sarif["counts"] == json!({"error": 2, "warning": 1, "note": 0}),
+        "{sarif}"
+    );
+    let gitlab = read("gitlab")?;
+    ensure!(gitlab["distinct"] == true, "{gitlab}");
+    let metrics = read("openmetrics")?;
+    ensure!(
+        metrics.as_object().is_some_and(|all| all.len() > 2),
+        "{metrics}"
+    );
+    for reporter in ["markdown", "pr"] {
+        let read = read(reporter)?;
+        for kind in ["link_open", "image", "s_open", "em_open"] {
+            ensure!(read["kinds"].get(kind).is_none(), "{kind}: {read}");
+        }
+    }
+    validate_sarif(&file_of(testbed, "compared", "sarif")?, &folder)
 }
