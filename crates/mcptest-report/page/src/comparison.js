@@ -73,7 +73,7 @@ function words(statistics) {
   const points = (share) => figure(Math.round(share * 1000) / 10);
   const range = `${points(statistics.difference)} points (95 %: ${points(statistics.lower)} to ${points(statistics.upper)})`;
   if (statistics.significant) return `${range}, significant`;
-  return statistics.runs_needed === null ? `${range}, not significant` : `${range}, not enough runs to tell: ${statistics.runs_needed} per side would do`;
+  return statistics.runs_needed === null ? `${range}, not significant` : `${range}, not enough runs to tell: ${statistics.runs_needed} runs per side in all would do`;
 }
 
 function rates(comparison) {
