@@ -71,7 +71,7 @@ const fn subject(
     }
 }
 
-/// How an agent reaches its servers.
+/// The way in which an agent reaches its servers.
 #[derive(Clone, Copy)]
 enum Transport {
     /// It starts a command for each.

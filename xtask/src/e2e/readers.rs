@@ -284,7 +284,7 @@ fn read(testbed: &Testbed, reporter: &str) -> Result<Value> {
     parse(reporter, &file)
 }
 
-/// The file that a reporter writes. Tools of SARIF look at its extension.
+/// The file that a reporter writes. Tools of SARIF check its extension.
 fn file_of(testbed: &Testbed, folder: &str, reporter: &str) -> Result<PathBuf> {
     let extension = if reporter == "sarif" { ".sarif" } else { "" };
     Ok(testbed
