@@ -6,6 +6,7 @@
 pub mod layout;
 pub mod scan;
 pub mod schema;
+pub mod surrogates;
 pub mod text;
 pub mod transcode;
 pub mod visible;

@@ -21,6 +21,7 @@ use mcptest_http::credentials::{Credentials, WaitClock};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, header_map, without_query};
+use mcptest_json::surrogates::mended;
 use mcptest_protocol::headers::{encode, name_of};
 use mcptest_protocol::{Revision, ToolHeaders, meta};
 use mcptest_wire::{HttpServer, HttpTransport};
@@ -375,7 +376,7 @@ impl Endpoint {
                         )
                     })?;
                 self.pool.give_back(sender);
-                let frame: Value = serde_json::from_slice(&body).unwrap_or_default();
+                let frame: Value = serde_json::from_slice(&mended(&body)).unwrap_or_default();
                 if !status.is_success() && !message.is_reply(&frame) {
                     return Err(self.refused(status, &body));
                 }
@@ -414,7 +415,8 @@ impl Endpoint {
                     continue;
                 }
                 if let Some(message) = message {
-                    let frame: Value = serde_json::from_slice(&event.data).unwrap_or_default();
+                    let frame: Value =
+                        serde_json::from_slice(&mended(&event.data)).unwrap_or_default();
                     replied |= message.is_reply(&frame);
                     self.learn(message, &frame);
                 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcptest_json::surrogates::mended;
 use mcptest_trace::fault::timeout_text;
 use mcptest_trace::server_messages;
 use mcptest_trace::trace::Trace;
@@ -156,7 +157,7 @@ impl Observer {
 
     /// Handles a line from the client.
     pub(crate) fn client_line(&mut self, line: &[u8], now: Instant) -> LineAction {
-        match serde_json::from_slice::<Value>(line) {
+        match serde_json::from_slice::<Value>(&mended(line)) {
             // Faults do not affect batches: removing one message would change the bytes of the
             // others.
             Ok(Value::Array(batch)) => self.client_batch(&batch, line, now),
@@ -188,7 +189,7 @@ impl Observer {
     /// Handles a line from the server.
     pub(crate) fn server_line(&mut self, line: &[u8]) -> LineAction {
         let results = self.trace.tool_results.len();
-        let action = match serde_json::from_slice::<Value>(line) {
+        let action = match serde_json::from_slice::<Value>(&mended(line)) {
             Ok(Value::Array(batch)) => self.server_batch(&batch, line),
             Ok(message) => {
                 let server = self.server.as_deref();
@@ -205,7 +206,7 @@ impl Observer {
 
     /// Returns true if a delayed reply is still to be delivered.
     pub(crate) fn release(&mut self, line: &[u8]) -> bool {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+        let Ok(message) = serde_json::from_slice::<Value>(&mended(line)) else {
             return true;
         };
         id_of(&message).is_none_or(|id| self.open.remove(&id).is_some())

@@ -22,6 +22,7 @@ use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue}
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use mcptest_json::surrogates::mended;
 use mcptest_protocol::{Revision, meta};
 use serde_json::{Value, json};
 use tokio::io::duplex;
@@ -183,7 +184,7 @@ impl Front {
             Ok(Err(_)) => return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long"),
             Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body did not arrive"),
         };
-        let Ok(message) = serde_json::from_slice::<Value>(&body) else {
+        let Ok(message) = serde_json::from_slice::<Value>(&mended(&body)) else {
             return refuse(StatusCode::BAD_REQUEST, "the body is not JSON");
         };
         let messages = match &message {

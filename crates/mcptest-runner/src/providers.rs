@@ -45,8 +45,10 @@ pub fn check_model(id: &str) -> Result<(), ModelError> {
             ),
         }));
     }
-    let built_in = builtin::MODELS.iter().map(|(model, _)| *model);
-    if let Some(near) = suggest(id, Prices::models().chain(built_in)) {
+    let built_in = || builtin::MODELS.iter().map(|(model, _)| *model);
+    let without_prefix = built_in().find(|model| model.strip_prefix("builtin/") == Some(id));
+    let near = without_prefix.or_else(|| suggest(id, Prices::models().chain(built_in())));
+    if let Some(near) = near {
         let message = format!("unknown model `{id}`; did you mean `{near}`?");
         return Err(ModelError::new(message));
     }
@@ -222,7 +224,8 @@ mod tests {
                 "builtin/lexcal",
                 "the built-in models are builtin/scripted, builtin/lexical",
             ),
-            ("lexical", "known ids begin with claude-, gpt-,"),
+            ("lexical", "did you mean `builtin/lexical`?"),
+            ("acme", "known ids begin with claude-, gpt-,"),
             (
                 "antropic/claude-x",
                 "no provider is called `antropic`; did you mean `anthropic`?",

@@ -22,6 +22,7 @@ use mcptest_http::secrets::{self, mask};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, header_map, without_query};
+use mcptest_json::surrogates::mended;
 use mcptest_protocol::{AnnotationError, Revision, ToolHeaders};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -425,9 +426,9 @@ impl Endpoint {
 
     /// Passes a message to the state. Returns false if it is not valid JSON.
     fn handle_message(&self, shared: &Shared, frame: &[u8]) -> bool {
-        let frame = frame.trim_ascii();
-        if let Err(error) = serde_json::from_slice::<serde_json::Value>(frame) {
-            let text = String::from_utf8_lossy(frame);
+        let frame = mended(frame.trim_ascii());
+        if let Err(error) = serde_json::from_slice::<serde_json::Value>(&frame) {
+            let text = String::from_utf8_lossy(&frame);
             let kind = if error.to_string().contains("recursion limit") {
                 ViolationKind::TooDeep
             } else {
@@ -439,7 +440,7 @@ impl Endpoint {
                 .record(kind, &error.to_string(), &text);
             return false;
         }
-        shared.state().line(frame.to_vec(), true);
+        shared.state().line(frame.into_owned(), true);
         true
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::violation::ViolationKind;
 use mcptest_http::text::quote;
+use mcptest_json::surrogates::mended_text;
 
 /// A JSON-RPC error as the server sent it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -179,6 +180,8 @@ pub(crate) fn parse_line(line: Vec<u8>) -> ParsedLine {
             .push(LineViolation::new(ViolationKind::BlankLine, ""));
         return out;
     }
+    let mended = mended_text(text);
+    let text = mended.as_ref();
     if let Some(reply) = plain_reply(text) {
         out.messages.push(reply);
         return out;

@@ -40,6 +40,12 @@ impl<'a> Explain<'a> {
         let expected = self.expected(rule);
         let diagnostic = self.mismatch(node, &expected, name);
         match self.form(rule, MAX_EXPECTED_DEPTH) {
+            // A plain list is no matcher: it might mean its order, or any of its items.
+            _ if expected.starts_with("a matcher")
+                && matches!(node.value, NodeValue::Sequence(_)) =>
+            {
+                diagnostic.help("a list that must be equal is written `exact: […]`")
+            }
             // Some expectations name their own form: `{max: 30, stop: decided}`.
             Some(form) if !expected.contains('{') => {
                 diagnostic.help(format!("its form is `{form}`"))

@@ -1,15 +1,16 @@
 //! Messages of the client, as far as HTTP needs their content.
 
 use hyper::body::Bytes;
+use mcptest_json::surrogates::mended;
 use serde_json::Value;
 
 pub(super) fn needs_order(line: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(line)
+    serde_json::from_slice::<Value>(&mended(line))
         .is_ok_and(|message| message.get("id").is_none() || message.get("method").is_none())
 }
 
 pub(super) fn is_initialized(line: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(line)
+    serde_json::from_slice::<Value>(&mended(line))
         .is_ok_and(|message| message["method"] == "notifications/initialized")
 }
 
@@ -24,7 +25,7 @@ impl Message {
         let line = line.trim_ascii();
         Self {
             bytes: Bytes::copy_from_slice(line),
-            value: serde_json::from_slice(line).unwrap_or_default(),
+            value: serde_json::from_slice(&mended(line)).unwrap_or_default(),
         }
     }
 

@@ -333,3 +333,17 @@ fn a_rug_pull_is_announced_where_the_server_has_the_capability() {
         assert_eq!(attacks[0]["offered_after_calls"], 2);
     }
 }
+
+#[test]
+fn half_of_a_character_does_not_hide_a_call_or_its_result() {
+    let now = Instant::now();
+    let mut observer = new_observer("none");
+    let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"q":"\ud83d"}}}"#;
+    observer.client_line(call, now);
+    let reply =
+        br#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\ude00"}]}}"#;
+    assert_eq!(observer.server_line(reply), LineAction::Pass);
+    let trace = serde_json::to_value(&observer.trace).expect("JSON");
+    assert_eq!(trace["tool_calls"][0]["args"], json!({"q": "\u{fffd}"}));
+    assert_eq!(trace["tool_results"][0]["content"][0]["text"], "\u{fffd}");
+}

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use mcptest_json::surrogates::mended;
 use mcptest_protocol::meta;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
@@ -194,7 +195,7 @@ impl Session {
     }
 
     async fn pass(&self, bytes: Vec<u8>) {
-        let Ok(message) = serde_json::from_slice::<Value>(&bytes) else {
+        let Ok(message) = serde_json::from_slice::<Value>(&mended(&bytes)) else {
             return;
         };
         let first = match &message {

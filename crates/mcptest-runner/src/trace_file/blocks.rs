@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 
+use mcptest_json::surrogates;
 use mcptest_trace::trace;
 
 use super::{MAX_TRACE, MAX_WHOLE, TraceFileError};
@@ -50,6 +51,13 @@ impl<'n, R: Read> Blocks<'n, R> {
 
     /// The next block: at least this number of lines, unless the input ends. Empty at the end.
     pub fn next(&mut self, lines: usize) -> Result<Vec<u8>, TraceFileError> {
+        let mut block = self.cut(lines)?;
+        surrogates::mend(&mut block);
+        Ok(block)
+    }
+
+    /// The next block as it was read.
+    fn cut(&mut self, lines: usize) -> Result<Vec<u8>, TraceFileError> {
         let mut block = self.spare.pop().unwrap_or_default();
         // A used block keeps its bytes, so that they are not set to zero once more.
         let mut filled = self.over.len();
@@ -123,6 +131,7 @@ impl<'n, R: Read> Blocks<'n, R> {
             let advice = "only JSON Lines may be larger: one trace on each line";
             return Err(self.too_large(MAX_WHOLE, advice));
         }
+        surrogates::mend(text);
         Ok(())
     }
 

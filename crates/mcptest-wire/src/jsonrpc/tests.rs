@@ -244,3 +244,10 @@ proptest! {
         prop_assert_eq!(&reply["id"], &id);
     }
 }
+
+#[test]
+fn half_of_a_character_is_replaced() {
+    let payload = only_payload(r#"{"jsonrpc":"2.0","id":1,"result":{"text":"cut \ud83d"}}"#);
+    let wanted = json!({"text": "cut \u{fffd}"});
+    assert_eq!(payload, Payload::Valid(CallOutcome::Result(wanted)));
+}

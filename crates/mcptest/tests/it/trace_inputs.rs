@@ -85,6 +85,19 @@ fn traces_are_named_behind_the_suite_or_behind_the_flag() {
 }
 
 #[test]
+fn half_of_a_character_is_replaced() {
+    let trace = r#"{"test":"t","tool_calls":[{"name":"a","args":{"text":"cut \ud83d"}}]}"#;
+    let chat = r#"[{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"\ude00"}]"#;
+    let dir = folder(&[("s.yml", SUITE), ("a.jsonl", trace), ("chat.json", chat)]);
+    let native = score(dir.path(), &["a.jsonl"]);
+    assert_eq!(verdicts(&native), [true], "{}", native.stderr);
+    let args = &native.json()["tests"][0]["runs"][0]["trace"]["tool_calls"][0]["args"];
+    assert_eq!(args["text"], "cut \u{fffd}");
+    let foreign = score(dir.path(), &["chat.json"]);
+    assert_eq!(verdicts(&foreign), [true], "{}", foreign.stderr);
+}
+
+#[test]
 fn issue_11_folders_patterns_and_compressed_files() {
     let dir = folder(&[("s.yml", SUITE)]);
     let put = |name: &str, bytes: &[u8]| {
