@@ -272,16 +272,11 @@ fn mean_change(
 }
 
 /// Returns true if a regression cannot be noise: a direct test, whose input is the same each time,
-/// an agent test with a built-in model, which makes the same calls each time, or one of which every
-/// one of several runs passed and now every one of several fails.
+/// or an agent test of which every one of several runs passed and now every one of several fails.
 pub(super) fn is_deterministic(old: &TestReport, new: &TestReport) -> bool {
-    let is_built_in = |test: &TestReport| {
-        let model = test.id.model.as_deref();
-        model.is_some_and(|model| model.starts_with("builtin/"))
-    };
     let all = |test: &TestReport| test.run_count() >= 2 && test.passed_runs() == test.run_count();
     let none = |test: &TestReport| test.run_count() >= 2 && test.passed_runs() == 0;
-    new.kind != Kind::Agent || (is_built_in(old) && is_built_in(new)) || (all(old) && none(new))
+    new.kind != Kind::Agent || (all(old) && none(new))
 }
 
 /// Compares what was measured: tests, models, suites, bounds and prices.

@@ -153,16 +153,6 @@ fn what_cannot_be_noise_is_told_apart() {
     assert_eq!(all, (Some(Nature::Deterministic), 1));
     let one = nature(with_runs("a", 1, 1), with_runs("a", 0, 1));
     assert_eq!(one, (Some(Nature::Noisy), 0));
-    let with_model = |model: &str, passed| {
-        let mut test = with_runs("a", passed, 1);
-        test.model = Some(model.to_owned());
-        test
-    };
-    let built_in = |passed| with_model("builtin/scripted", passed);
-    let same = nature(built_in(1), built_in(0));
-    assert_eq!(same, (Some(Nature::Deterministic), 1));
-    let other = nature(with_model("gpt-5", 1), with_model("gpt-5", 0));
-    assert_eq!(other, (Some(Nature::Noisy), 0));
     let tool = |verdict| {
         let mut test = test("t", None, verdict);
         test.kind = Kind::Tool;
