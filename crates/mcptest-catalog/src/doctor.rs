@@ -199,6 +199,27 @@ pub struct ServerProblem {
     pub message: String,
 }
 
+impl ServerProblem {
+    /// A list that the server advertises and does not give.
+    #[must_use]
+    pub fn missing_list(message: String) -> Self {
+        Self {
+            severity: Severity::Critical,
+            kind: MISSING_LIST.to_owned(),
+            message,
+        }
+    }
+
+    /// Returns true for a list that the server advertises and does not give.
+    #[must_use]
+    pub fn is_missing_list(&self) -> bool {
+        self.kind == MISSING_LIST
+    }
+}
+
+/// The kind of a list that is missing.
+const MISSING_LIST: &str = "capability_not_answered";
+
 /// The response times of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ServerTiming {

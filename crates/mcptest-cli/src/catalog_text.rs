@@ -58,9 +58,11 @@ pub fn listed(report: &ServerReport) -> String {
     });
     section("prompts", &report.prompts, prompt_signature);
     let lists = [&report.listed, &report.resources, &report.prompts];
-    if lists.iter().all(|list| list.is_empty()) {
+    let missing = missing_lists(report);
+    if missing.is_empty() && lists.iter().all(|list| list.is_empty()) {
         out.push_str("  lists nothing\n");
     }
+    out.push_str(&missing);
     out
 }
 
@@ -94,6 +96,14 @@ pub fn detailed(report: &ServerReport) -> String {
     out
 }
 
+/// The lists that a server advertises and does not give, one line each.
+fn missing_lists(report: &ServerReport) -> String {
+    let missing = report.problems.iter().filter(|it| it.is_missing_list());
+    missing
+        .map(|problem| format!("  error: {}\n", one_line(&problem.message)))
+        .collect()
+}
+
 /// The entries of servers, as they were sent.
 pub fn machine(reports: &[ServerReport]) -> Value {
     let one = |report: &ServerReport| {
@@ -108,6 +118,7 @@ pub fn machine(reports: &[ServerReport]) -> Value {
             "resources": resources,
             "resource_templates": templates,
             "prompts": report.prompts,
+            "problems": report.problems.iter().filter(|it| it.is_missing_list()).collect::<Vec<_>>(),
         })
     };
     let servers: Vec<Value> = reports.iter().map(one).collect();

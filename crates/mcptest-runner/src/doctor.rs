@@ -69,14 +69,11 @@ pub async fn inspect(name: &str, live: &LiveServer) -> ServerReport {
     match listed {
         Ok(listed) => report.set_tools(listed),
         Err(error) if advertises(session, "tools") => {
-            report.problems.push(ServerProblem {
-                severity: Severity::Critical,
-                kind: "capability_not_answered".to_owned(),
-                message: format!(
-                    "`tools` is advertised, and tools/list fails: {}",
-                    error.message
-                ),
-            });
+            let message = format!(
+                "`tools` is advertised, and tools/list fails: {}",
+                error.message
+            );
+            report.problems.push(ServerProblem::missing_list(message));
         }
         // A server without tools does not have to answer.
         Err(_) => {}
@@ -143,11 +140,8 @@ async fn examine(report: &mut ServerReport, session: &Session) {
             }
             Some(Err(error)) => {
                 answered = Some(false);
-                report.problems.push(ServerProblem {
-                    severity: Severity::Critical,
-                    kind: "capability_not_answered".to_owned(),
-                    message: format!("`{name}` is advertised, and {method} fails: {error}"),
-                });
+                let message = format!("`{name}` is advertised, and {method} fails: {error}");
+                report.problems.push(ServerProblem::missing_list(message));
             }
             None => {}
         }

@@ -92,7 +92,7 @@ fn inspected(
     let failed = report
         .problems
         .iter()
-        .find(|problem| problem.kind == "capability_not_answered");
+        .find(|problem| problem.is_missing_list());
     match failed {
         Some(problem) => Err(Failure::Message(problem.message.clone())),
         None => Ok(report),

@@ -1,5 +1,6 @@
 //! `mcptest list`.
 
+use mcptest_catalog::doctor::ServerProblem;
 use mcptest_report::ExitCode;
 
 use crate::catalog_text;
@@ -19,7 +20,9 @@ pub fn list(args: &ListArgs, gates: Gates, output: &Output) -> Result<ExitCode, 
         }
     };
     output.result(&text);
-    let failed = servers.iter().any(|server| server.error.is_some());
+    let failed = servers.iter().any(|server| {
+        server.error.is_some() || server.problems.iter().any(ServerProblem::is_missing_list)
+    });
     Ok(if failed {
         ExitCode::CouldNotRun
     } else {

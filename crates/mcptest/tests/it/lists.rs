@@ -87,6 +87,39 @@ fn a_server_that_does_not_start_is_listed_with_its_reason() {
 }
 
 #[test]
+fn a_list_that_a_server_does_not_give_is_an_error() {
+    let server = r#"while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}' ;;
+    *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32603,"message":"the index is broken"}}' ;;
+    *'"id"'*) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"unknown"}}' ;;
+  esac
+done"#;
+    let dir = tempfile::tempdir().unwrap();
+    let listed = run(dir.path(), &["list", "--", "sh", "-c", server]);
+    assert_eq!(listed.code, 2, "{}", listed.stdout);
+    assert!(
+        listed.stdout.contains("error: `tools` is advertised")
+            && listed.stdout.contains("the index is broken"),
+        "{}",
+        listed.stdout
+    );
+    assert!(
+        !listed.stdout.contains("lists nothing"),
+        "{}",
+        listed.stdout
+    );
+    let machine = run(
+        dir.path(),
+        &["list", "--format", "json", "--", "sh", "-c", server],
+    );
+    assert_eq!(machine.code, 2);
+    let problem = &machine.json()["servers"][0]["problems"][0];
+    assert_eq!(problem["kind"], "capability_not_answered");
+}
+
+#[test]
 fn a_folder_without_a_suite_uses_its_configuration() {
     let dir = folder(&[("server.yml", NOTES), (".mcp.json", CONFIG)]);
     for args in [
