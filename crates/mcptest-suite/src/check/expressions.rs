@@ -13,6 +13,18 @@ const KNOWN_MEMBERS: [(&str, &[&str]); 2] = [
     ("cancellation", &["sent", "responsive", "answered", "error"]),
 ];
 
+/// The members of a `result`, which may have others, too.
+const RESULT_MEMBERS: (&str, &[&str]) = (
+    "result",
+    &[
+        "content",
+        "structuredContent",
+        "text",
+        "is_error",
+        "isError",
+    ],
+);
+
 /// Compiles one expectation and checks that its target has a root that exists.
 pub(super) fn compile(
     document: &Document,
@@ -95,7 +107,16 @@ fn unknown_root(
             owner.block
         ));
     }
-    let diagnostic = match suggest(root, roots.iter().copied()) {
+    // `is_error` for `result.is_error`.
+    let member_of = KNOWN_MEMBERS
+        .iter()
+        .chain([&RESULT_MEMBERS])
+        .find(|(known, members)| roots.contains(known) && members.contains(&root));
+    let near = match member_of {
+        Some((known, _)) => Some(format!("{known}.{target}")),
+        None => suggest(root, roots.iter().copied()).map(str::to_owned),
+    };
+    let diagnostic = match near {
         Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
         None => diagnostic,
     };

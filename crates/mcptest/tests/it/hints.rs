@@ -29,6 +29,23 @@ fn keys_of_other_tools_lead_to_the_spelling_here() {
 }
 
 #[test]
+fn a_member_without_its_root_leads_to_the_whole_target() {
+    for (target, whole) in [
+        ("is_error", "result.is_error"),
+        ("\"content[0].text\"", "result.content[0].text"),
+        ("structuredContent.a", "result.structuredContent.a"),
+    ] {
+        let dir = folder(&[
+            ("s.yml", &suite(&format!("{{{target}: x}}"), "")),
+            ("m.yml", MANIFEST),
+        ]);
+        let ran = run(dir.path(), &["validate", "s.yml"]);
+        let hint = format!("did you mean `{whole}`?");
+        assert!(ran.stderr.contains(&hint), "{target}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_invalid_fault_is_one_error() {
     let rest = "faults: [{name: f, target: {server: s, tool: search}, kind: slow}]
 agents: [{name: a, model: builtin/lexical, servers: [s], prompt: p, inject: [f], recovery: {max_detection_ms: 9}}]
