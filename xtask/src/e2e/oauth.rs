@@ -155,9 +155,13 @@ fn client_credentials(testbed: &Testbed) -> Result<()> {
     Ok(())
 }
 
+/// The life of a token in seconds, where it must end during the runs. On a busy machine, one of 2 s
+/// ended before its first use.
+const TOKEN_LIFE: u32 = 4;
+
 /// Direct tests, a scripted model and an agent under test, each longer than a token lives.
 fn expiry(testbed: &Testbed) -> Result<()> {
-    let servers = Servers::start(testbed, "oauth-expiry", 2)?;
+    let servers = Servers::start(testbed, "oauth-expiry", TOKEN_LIFE)?;
     let auth =
         "{type: client_credentials, client_id: ci-secret, client_secret_env: CI_CLIENT_SECRET}";
     let mut tests = "tools:\n".to_owned();
@@ -196,7 +200,7 @@ fn expiry(testbed: &Testbed) -> Result<()> {
         "no call was lost or repeated: {journal}"
     );
     let tokens = journal["tokens"].as_array().map_or(0, Vec::len);
-    ensure!(tokens >= 6, "the tokens of 12 s and more: {journal}");
+    ensure!(tokens >= 3, "the tokens of 12 s and more: {journal}");
     Ok(())
 }
 
@@ -235,9 +239,9 @@ fn log_in(testbed: &Testbed, servers: &Servers, browser: &Path, more: &[&str]) -
 }
 
 fn login(testbed: &Testbed) -> Result<()> {
-    let servers = Servers::start(testbed, "oauth-login", 2)?;
+    let servers = Servers::start(testbed, "oauth-login", TOKEN_LIFE)?;
     let mut tests = "tools:\n".to_owned();
-    for number in 1..=4 {
+    for number in 1..=9 {
         tests += &call(&format!("wait {number}"), "wait", "ada");
     }
     tests += &call("leak", "show_token", "your token is");
