@@ -1,5 +1,6 @@
 //! Parts that several formats write in the same way.
 
+use mcptest_json::surrogates::mended_text;
 use serde_json::{Map, Value, json};
 
 /// The content blocks of a result: a string becomes one text block, blocks stay as they are, and
@@ -22,7 +23,7 @@ fn is_block(item: &Value) -> bool {
 pub(crate) fn arguments(recorded: &Value) -> Value {
     match recorded {
         Value::String(text) if text.trim().is_empty() => json!({}),
-        Value::String(text) => match serde_json::from_str(text) {
+        Value::String(text) => match serde_json::from_str(&mended_text(text)) {
             Ok(Value::String(_)) | Err(_) => recorded.clone(),
             Ok(parsed) => parsed,
         },
@@ -99,6 +100,8 @@ mod tests {
     #[test]
     fn arguments_that_are_not_json_stay_as_they_are() {
         assert_eq!(arguments(&json!("{\"a\": 1}")), json!({"a": 1}));
+        let half = r#"{"a": "cut \ud83d"}"#;
+        assert_eq!(arguments(&json!(half)), json!({"a": "cut \u{fffd}"}));
         for raw in ["{\"a\": ", "\"a\"", "None"] {
             assert_eq!(arguments(&json!(raw)), json!(raw));
         }

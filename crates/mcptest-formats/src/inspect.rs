@@ -10,6 +10,7 @@
 
 use std::collections::HashSet;
 
+use mcptest_json::surrogates::mended;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
@@ -138,7 +139,7 @@ fn archive(bytes: &[u8]) -> Result<Vec<Trace>, FormatError> {
 }
 
 fn parse(name: &str, content: &[u8]) -> Result<Value, FormatError> {
-    serde_json::from_slice(content).map_err(|error| FormatError::Archive {
+    serde_json::from_slice(&mended(content)).map_err(|error| FormatError::Archive {
         format: FORMAT.name,
         message: format!("{}: not valid JSON: {error}", crate::error::shown(name)),
     })

@@ -11,6 +11,16 @@ use super::{MAX_TRACE, MAX_WHOLE, TraceFileError};
 pub(super) const HEAD: usize = 3;
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
+/// The first bytes of a zip archive, such as a log of inspect_ai.
+const ZIP: &[u8] = b"PK";
+
+/// Replaces halves of characters in text. An archive has checksums of its bytes.
+fn mend(block: &mut [u8]) {
+    if !block.starts_with(ZIP) {
+        surrogates::mend(block);
+    }
+}
+
 /// Cuts the input into blocks of whole lines.
 pub(super) struct Blocks<'n, R> {
     /// The file, for errors.
@@ -52,7 +62,7 @@ impl<'n, R: Read> Blocks<'n, R> {
     /// The next block: at least this number of lines, unless the input ends. Empty at the end.
     pub fn next(&mut self, lines: usize) -> Result<Vec<u8>, TraceFileError> {
         let mut block = self.cut(lines)?;
-        surrogates::mend(&mut block);
+        mend(&mut block);
         Ok(block)
     }
 
@@ -131,7 +141,7 @@ impl<'n, R: Read> Blocks<'n, R> {
             let advice = "only JSON Lines may be larger: one trace on each line";
             return Err(self.too_large(MAX_WHOLE, advice));
         }
-        surrogates::mend(text);
+        mend(text);
         Ok(())
     }
 
@@ -184,6 +194,20 @@ mod tests {
                 all.extend(block);
             }
             assert_eq!(all, text, "size {size}");
+        }
+    }
+
+    #[test]
+    fn halves_of_characters_are_replaced_in_text_and_not_in_archives() {
+        for (input, wanted) in [
+            (&br#"{"a":"\ud83d"}"#[..], &br#"{"a":"\ufffd"}"#[..]),
+            (br#"PK "\ud83d""#, br#"PK "\ud83d""#),
+        ] {
+            let block = Blocks::new(input, 64, "f").first().unwrap();
+            assert_eq!(block, wanted);
+            let mut whole = Vec::new();
+            Blocks::new(input, 64, "f").rest(&mut whole).unwrap();
+            assert_eq!(whole, wanted);
         }
     }
 }
