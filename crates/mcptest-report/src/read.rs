@@ -72,7 +72,8 @@ impl From<serde_json::Error> for ReadError {
 /// file if they are many.
 ///
 /// # Errors
-/// A string that is not a report, or a report of another version.
+/// A string that is not a report, a report of another version, or a temporary file that cannot be
+/// written.
 pub fn read(text: impl Into<String>) -> Result<Report, ReadError> {
     read_text(text.into())
 }
@@ -96,19 +97,25 @@ fn read_text(text: String) -> Result<Report, ReadError> {
             found: version.schema_version,
         });
     }
-    let mut written: WrittenReport<'_> = parse(&text)?;
-    let written_tests = std::mem::take(&mut written.tests);
-    let ranges: Vec<Range<usize>> = written_tests
+    let WrittenReport {
+        verdict,
+        exit_code,
+        interrupted,
+        tests: written,
+        _tool_selection: _,
+        not_run,
+        broken_lines,
+        shard,
+        spend,
+        timing,
+    } = parse(&text)?;
+    let ranges: Vec<Range<usize>> = written
         .iter()
         .map(|test| {
             let start = test.get().as_ptr() as usize - text.as_ptr() as usize;
             start..start + test.get().len()
         })
         .collect();
-    let written = WrittenReport {
-        tests: Vec::new(),
-        ..written
-    };
     let mut records = Records::default();
     let no_records = Arc::new(RunStore::Memory(Vec::new()));
     let mut tests = Vec::with_capacity(ranges.len());
@@ -131,18 +138,18 @@ fn read_text(text: String) -> Result<Report, ReadError> {
             tests.push(test);
         }
     }
-    let replayed = written.timing.as_ref().and_then(|timing| timing.replayed);
-    let timing = written.timing.map(|timing| timed(&mut tests, timing));
+    let replayed = timing.as_ref().and_then(|timing| timing.replayed);
+    let timing = timing.map(|timing| timed(&mut tests, timing));
     records.finish(&mut tests)?;
     Ok(Report {
-        verdict: written.verdict,
-        exit_code: written.exit_code,
-        interrupted: written.interrupted,
+        verdict,
+        exit_code,
+        interrupted,
         tests,
-        not_run: written.not_run,
-        broken_lines: written.broken_lines,
-        shard: written.shard,
-        spend: written.spend,
+        not_run,
+        broken_lines,
+        shard,
+        spend,
         timing,
         replayed,
     })

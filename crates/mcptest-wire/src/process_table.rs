@@ -110,11 +110,7 @@ fn find(
 ) -> Survivors {
     let ourselves = rustix::process::getpid().as_raw_nonzero().get();
     let ours_only = !matches!(among, Among::Everything);
-    let table = match among {
-        Among::Orphans(others) => orphans(root, ourselves, others),
-        Among::Everything | Among::Descendants => None,
-    };
-    let table = table.unwrap_or_else(|| table_of_all(root));
+    let table = table_among(root, ourselves, among);
     let mut found = Survivors::default();
     let mut members = BTreeSet::new();
     for (pid, stat) in &table {
@@ -154,12 +150,10 @@ fn find(
 #[cfg(target_os = "linux")]
 pub(crate) fn numbers(root: &Path, among: &Among) -> BTreeSet<i32> {
     let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    let table = match among {
-        Among::Everything => return pids(root).collect(),
-        Among::Descendants => None,
-        Among::Orphans(others) => orphans(root, ourselves, others),
-    };
-    let table = table.unwrap_or_else(|| table_of_all(root));
+    if matches!(among, Among::Everything) {
+        return pids(root).collect();
+    }
+    let table = table_among(root, ourselves, among);
     let is_ours = |pid: &i32| may_descend_from(&table, *pid, ourselves);
     table.keys().copied().filter(is_ours).collect()
 }
@@ -391,6 +385,16 @@ impl Stat {
             started: self.started,
         }
     }
+}
+
+/// The table with the processes to inspect, and perhaps others.
+#[cfg(target_os = "linux")]
+fn table_among(root: &Path, ourselves: i32, among: &Among) -> BTreeMap<i32, Stat> {
+    let found = match among {
+        Among::Orphans(others) => orphans(root, ourselves, others),
+        Among::Everything | Among::Descendants => None,
+    };
+    found.unwrap_or_else(|| table_of_all(root))
 }
 
 #[cfg(target_os = "linux")]
