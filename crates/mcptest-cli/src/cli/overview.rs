@@ -101,10 +101,30 @@ fn with_short_help(command: Command) -> Command {
         .action(ArgAction::HelpShort)
         .help_heading(GLOBAL)
         .help("Print help");
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(text) => command.after_help(unfolded(&text)),
+        None => command,
+    };
     command
         .disable_help_flag(true)
         .arg(help)
         .mut_subcommands(with_short_help)
+}
+
+/// The text with one line per paragraph, as the terminal's width is known only when it is printed.
+/// Lists and examples, which have indented lines, stay as they are.
+fn unfolded(text: &str) -> String {
+    let paragraph = |paragraph: &str| {
+        if paragraph.lines().any(|line| line.starts_with(' ')) {
+            paragraph.to_owned()
+        } else {
+            paragraph.replace('\n', " ")
+        }
+    };
+    text.split("\n\n")
+        .map(paragraph)
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// The exit codes with their meaning.
@@ -169,6 +189,27 @@ mod tests {
             at += 1;
         }
         found
+    }
+
+    #[test]
+    fn paragraphs_break_only_where_the_line_is_full() {
+        for width in [80, 100] {
+            for command in all() {
+                let name = command.get_bin_name().unwrap_or("mcptest").to_owned();
+                let help = command.term_width(width).render_help().to_string();
+                let text = help
+                    .rsplit_once("Global options:\n")
+                    .map_or("", |(_, text)| text);
+                for (line, next) in text.lines().zip(text.lines().skip(1)) {
+                    let word = next.split(' ').next().unwrap_or_default();
+                    let prose = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+                    if prose && !word.is_empty() {
+                        let length = line.chars().count() + 1 + word.chars().count();
+                        assert!(length > width, "`{name} --help` at {width}: {line}\n{next}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
