@@ -90,7 +90,8 @@ Commands:
                             a random sample of 50 of the findings that `doctor` shows by default, from one half
                             (or all) of the catalogs in a folder, to be judged by a person
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
-  bench growth              time over each dimension of each command's input; exits 1 above an exponent of 1.3
+  bench growth [TEXT]       time over each dimension of each command's input; exits 1 above an exponent of 1.3;
+                            only subjects whose names contain TEXT
   bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
                             and python3 are needed); parts: stdio, http, memory
   bench tokens              pricing catalogs, beside OpenAI's tokenizer in Python (npm and python3 are needed)
@@ -165,7 +166,8 @@ fn main() -> ExitCode {
         },
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
-        ["bench", "growth"] => bench::growth::run(),
+        ["bench", "growth"] => bench::growth::run(""),
+        ["bench", "growth", filter] => bench::growth::run(filter),
         ["bench", "mock", flags @ ..] => match Options::parse(flags, &bench::mock::PARTS) {
             Some(options) => bench::mock::run(options),
             None => return usage(),
