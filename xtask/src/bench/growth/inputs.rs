@@ -1,6 +1,5 @@
 //! The inputs of the subjects: suites, traces, catalogs, manifests and requests of any size.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -17,6 +16,19 @@ pub fn test(name: &str, block: &str) -> String {
     format!(
         "{{name: {name}, model: builtin/scripted, servers: [s], prompt: x, script: [[{{say: y}}]], {block}}}"
     )
+}
+
+/// Tests `t0`, `t1`, … of a scripted model, with one more key.
+pub fn tests(n: usize, block: &str) -> String {
+    (0..n)
+        .map(|i| format!("  - {}\n", test(&format!("t{i}"), block)))
+        .collect()
+}
+
+/// A suite with tests `t0`, `t1`, … of the server of [`mock`].
+pub fn mocked_tests(dir: &Path, n: usize, block: &str) -> Result<()> {
+    mock(dir, 1, "done")?;
+    suite(dir, &format!("{MOCK}agents:\n{}", tests(n, block)))
 }
 
 pub fn suite(dir: &Path, text: &str) -> Result<()> {
@@ -54,12 +66,8 @@ pub fn run_with_calls(n: usize) -> Value {
 
 /// A suite with tests `t0`, `t1`, …, and a run of each that passes or fails.
 pub fn many_tests(dir: &Path, n: usize, says: &str) -> Result<()> {
-    let mut text = format!("{SERVER}agents:\n");
-    for i in 0..n {
-        let test = test(&format!("t{i}"), "expect: [{final_response: {exact: y}}]");
-        writeln!(text, "  - {test}")?;
-    }
-    suite(dir, &text)?;
+    let tests = tests(n, "expect: [{final_response: {exact: y}}]");
+    suite(dir, &format!("{SERVER}agents:\n{tests}"))?;
     let trace = |i| json!({"test": format!("t{i}"), "tool_calls": [], "final_response": says});
     traces(dir, (0..n).map(trace))
 }

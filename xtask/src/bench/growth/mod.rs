@@ -15,7 +15,7 @@ mod testing;
 use std::fs::{self, File};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
@@ -29,6 +29,8 @@ const MAX_EXPONENT: f64 = 1.3;
 const RUNS: usize = 3;
 /// The multiples of a subject's size that are measured.
 const MULTIPLES: [usize; 4] = [1, 2, 4, 8];
+/// The exit codes of verdicts: passed, failed, without evidence.
+const VERDICTS: [i32; 3] = [0, 1, 3];
 /// A command whose largest input takes less than this, in milliseconds, is too fast to compare.
 const MIN_MS: f64 = 100.0;
 
@@ -39,7 +41,8 @@ struct Subject {
     args: &'static [&'static str],
     /// The file on standard input.
     stdin: Option<&'static str>,
-    exit_code: i32,
+    /// True if the input is invalid on purpose. Otherwise every verdict will do.
+    rejected: bool,
     /// The smallest size.
     size: usize,
     /// Writes the input of a size into a folder.
@@ -65,7 +68,7 @@ impl Folder {
     fn mcptest(&self, args: &[&str]) -> Result<()> {
         let (_, status) = cpu_ms_of(&mut self.command(args)?)?;
         let code = status.code().context("it was killed")?;
-        ensure!(code < 2, "exit code {code} of {args:?}");
+        ensure!(VERDICTS.contains(&code), "exit code {code} of {args:?}");
         Ok(())
     }
 
@@ -80,6 +83,20 @@ impl Folder {
             };
         }
         Ok(command)
+    }
+
+    /// The beginning of the output of a subject's command.
+    fn first_output(&self, subject: &Subject) -> Result<String> {
+        let mut command = self.command(subject.args)?;
+        if let Some(file) = subject.stdin {
+            command.stdin(File::open(self.join(file))?);
+        }
+        let output = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .output()?;
+        let text = [output.stderr, output.stdout].concat();
+        Ok(String::from_utf8_lossy(&text).chars().take(600).collect())
     }
 
     /// The sorted names of the files with this beginning and end.
@@ -101,7 +118,7 @@ impl Subject {
         name: "",
         args: &[],
         stdin: None,
-        exit_code: 0,
+        rejected: false,
         size: 0,
         input: |_, _| Ok(()),
     };
@@ -124,10 +141,18 @@ pub fn run(filter: &str) -> Result<bool> {
     ];
     let wanted = |subject: &&Subject| subject.name.contains(filter);
     for subject in subjects.into_iter().flatten().filter(wanted) {
-        let mut times = Vec::new();
-        for multiple in MULTIPLES {
-            times.push(time(&program, subject, subject.size * multiple)?);
-        }
+        let measured: Result<Vec<f64>> = MULTIPLES
+            .into_iter()
+            .map(|multiple| time(&program, subject, subject.size * multiple))
+            .collect();
+        let times = match measured {
+            Ok(times) => times,
+            Err(error) => {
+                println!("{:50} {error:#}", subject.name);
+                within = false;
+                continue;
+            }
+        };
         // From 2n to 8n, which is a factor of 4.
         let exponent = (times[3] / times[1]).log(4.0);
         let (fast, grows) = (times[3] < MIN_MS, exponent > MAX_EXPONENT);
@@ -154,7 +179,7 @@ fn time(program: &Path, subject: &Subject, size: usize) -> Result<f64> {
         path: tempfile::tempdir()?,
         program: program.to_owned(),
     };
-    (subject.input)(&folder, size).context(subject.name)?;
+    (subject.input)(&folder, size)?;
     let mut least = f64::INFINITY;
     for _ in 0..RUNS {
         let mut command = folder.command(subject.args)?;
@@ -164,10 +189,9 @@ fn time(program: &Path, subject: &Subject, size: usize) -> Result<f64> {
         let (taken, status) = cpu_ms_of(&mut command)?;
         let code = status.code().context("it was killed")?;
         ensure!(
-            code == subject.exit_code,
-            "{}: exit code {code} instead of {}",
-            subject.name,
-            subject.exit_code
+            code == 2 && subject.rejected || VERDICTS.contains(&code) && !subject.rejected,
+            "exit code {code}: {}",
+            folder.first_output(subject)?
         );
         least = least.min(taken);
     }

@@ -148,7 +148,7 @@ pub const SUBJECTS: &[Subject] = &[
         args: &["report", "merge", "r-*.json", "--output", "o.json"],
         size: 25,
         input: |dir, n| {
-            many_tests(dir, 2 * n, "y")?;
+            mocked_tests(dir, 2 * n, "runs: 1")?;
             for i in 1..=n {
                 let (part, report) = (format!("{i}/{n}"), format!("json=r-{i:03}.json"));
                 dir.mcptest(&[
@@ -168,7 +168,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "report trend: reports",
         args: &["report", "trend", "r-*.json"],
-        size: 25,
+        size: 100,
         input: |dir, n| {
             many_tests(dir, 2, "y")?;
             dir.mcptest(REPORT)?;
@@ -192,7 +192,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "cassette show: runs",
         args: &["cassette", "show", "c/s.yml/t.json"],
-        size: 250,
+        size: 2000,
         input: |dir, n| {
             recorded_runs(dir, n)?;
             dir.mcptest(RECORD)
@@ -219,7 +219,7 @@ pub const SUBJECTS: &[Subject] = &[
             "--output",
             "m.json",
         ],
-        size: 250,
+        size: 1000,
         input: |dir, n| {
             recorded_runs(dir, n)?;
             dir.mcptest(RECORD)
@@ -229,7 +229,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "cassette diff: runs",
         args: &["cassette", "diff", "c/s.yml/t.json", "c/s.yml/t.json"],
-        size: 250,
+        size: 2000,
         input: |dir, n| {
             recorded_runs(dir, n)?;
             dir.mcptest(RECORD)
@@ -246,13 +246,9 @@ pub const SUBJECTS: &[Subject] = &[
             "c",
             "--dry-run",
         ],
-        size: 250,
+        size: 500,
         input: |dir, n| {
-            mock(dir, 1, "done")?;
-            let tests: String = (0..n)
-                .map(|i| format!("  - {}\n", test(&format!("t{i}"), "runs: 1")))
-                .collect();
-            suite(dir, &format!("{MOCK}agents:\n{tests}"))?;
+            mocked_tests(dir, n, "runs: 1")?;
             dir.mcptest(RECORD)
         },
         ..Subject::EMPTY

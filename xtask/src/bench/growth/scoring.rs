@@ -13,7 +13,6 @@ pub const SUBJECTS: &[Subject] = &[
         args: &[
             "trace", "convert", "t.jsonl", "--to", "otlp", "--out", "o.json",
         ],
-        exit_code: 0,
         size: 2000,
         input: |dir, n| many_tests(dir, n, "y"),
         ..Subject::EMPTY
@@ -21,7 +20,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "trace show: calls",
         args: &["trace", "show", "t.jsonl"],
-        exit_code: 0,
         size: 1000,
         input: |dir, n| traces(dir, [run_with_calls(n)].into_iter()),
         ..Subject::EMPTY
@@ -29,8 +27,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "trace infer: traces",
         args: &["trace", "infer", "t.jsonl"],
-        exit_code: 0,
-        size: 250,
+        size: 1000,
         input: |dir, n| {
             let call = json!({"id": "1", "name": "a", "server": "s", "args": {}});
             let trace = json!({"test": "t", "tool_calls": [call], "final_response": "y"});
@@ -41,7 +38,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "trace anonymise: calls",
         args: &["trace", "anonymise", "t.jsonl", "--out", "o.jsonl"],
-        exit_code: 0,
         size: 500,
         input: |dir, n| traces(dir, [run_with_calls(n)].into_iter()),
         ..Subject::EMPTY
@@ -49,7 +45,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: tests by name, JSON",
         args: &["score", "s.yml", "--trace", "t.jsonl", "--reporter", "json"],
-        exit_code: 0,
         size: 2000,
         input: |dir, n| many_tests(dir, n, "y"),
         ..Subject::EMPTY
@@ -64,7 +59,6 @@ pub const SUBJECTS: &[Subject] = &[
             "--reporter",
             "markdown",
         ],
-        exit_code: 0,
         size: 2000,
         input: |dir, n| many_tests(dir, n, "y"),
         ..Subject::EMPTY
@@ -72,8 +66,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: runs of one test",
         args: SCORE,
-        exit_code: 0,
-        size: 2000,
+        size: 8000,
         input: |dir, n| {
             suite(
                 dir,
@@ -92,7 +85,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: calls and sentences of narrative",
         args: SCORE,
-        exit_code: 0,
         size: 400,
         input: |dir, n| {
             suite(
@@ -118,8 +110,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "trace stats: traces",
         args: &["trace", "stats", "t.jsonl"],
-        exit_code: 0,
-        size: 2000,
+        size: 8000,
         input: |dir, n| many_tests(dir, n, "y"),
         ..Subject::EMPTY
     },
@@ -128,7 +119,10 @@ pub const SUBJECTS: &[Subject] = &[
         args: SCORE,
         size: 2000,
         input: |dir, n| {
-            one_test(dir, "tool_selection: {expected_tool: a}")?;
+            one_test(
+                dir,
+                "tool_selection: {expected_tool: a, min_selection_rate: 0.5}",
+            )?;
             traces(dir, [run_with_calls(n)].into_iter())
         },
         ..Subject::EMPTY
@@ -166,7 +160,7 @@ pub const SUBJECTS: &[Subject] = &[
         input: |dir, n| {
             one_test(
                 dir,
-                "trajectory: {mode: any_order, calls: [{name: a}, {name: b}]}",
+                "trajectory: {mode: unordered, calls: [{name: a}, {name: b}]}",
             )?;
             traces(dir, [run_with_calls(n)].into_iter())
         },
@@ -226,7 +220,7 @@ pub const SUBJECTS: &[Subject] = &[
         args: SCORE,
         size: 2000,
         input: |dir, n| {
-            one_test(dir, "recovery: {}")?;
+            one_test(dir, "recovery: {max_detection_ms: 10}")?;
             traces(dir, [run_with_calls(n)].into_iter())
         },
         ..Subject::EMPTY
@@ -246,7 +240,10 @@ pub const SUBJECTS: &[Subject] = &[
         args: SCORE,
         size: 2000,
         input: |dir, n| {
-            one_test(dir, "distractors: {counts: [0], correct: [s.a]}")?;
+            one_test(
+                dir,
+                "distractors: {counts: [2], source: {from: catalog}, correct: [s.a]}",
+            )?;
             traces(dir, [run_with_calls(n)].into_iter())
         },
         ..Subject::EMPTY
@@ -254,7 +251,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: different runs of stability",
         args: SCORE,
-        size: 500,
+        size: 1000,
         input: |dir, n| {
             one_test(dir, "stability: {}")?;
             let run = |i: usize| {
@@ -268,7 +265,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: steps of a golden path",
         args: SCORE,
-        size: 250,
+        size: 1000,
         input: |dir, n| {
             let steps: Vec<&str> = (0..n).map(|i| ["a", "c", "b"][i % 3]).collect();
             one_test(dir, &format!("golden_path: {}", json!({"calls": steps})))?;
@@ -287,7 +284,7 @@ pub const SUBJECTS: &[Subject] = &[
                 dir,
                 &format!(
                     "trajectory: {}",
-                    json!({"mode": "any_order", "calls": steps})
+                    json!({"mode": "superset", "calls": steps})
                 ),
             )?;
             traces(dir, [run_with_calls(3 * n)].into_iter())
@@ -297,7 +294,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: attacks of a test",
         args: SCORE,
-        exit_code: 3,
         size: 250,
         input: |dir, n| {
             let names: Vec<String> = (0..n).map(|i| format!("attack {i}")).collect();
@@ -305,7 +301,7 @@ pub const SUBJECTS: &[Subject] = &[
                 .iter()
                 .map(|name| {
                     format!(
-                        "  - {{name: {name}, target: {{tool: a}}, goal: {{call: {{tool: b}}}}}}\n"
+                        "  - {{name: {name}, target: {{tool: a}}, text: '{{do}}', goal: {{call: {{tool: b}}}}}}\n"
                     )
                 })
                 .collect();
@@ -324,7 +320,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: assertions on the calls",
         args: SCORE,
-        size: 250,
+        size: 1000,
         input: |dir, n| {
             let all: Vec<String> = (0..n)
                 .map(|i| format!("{{\"tool_calls[{i}].server\": s}}"))

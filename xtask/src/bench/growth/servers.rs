@@ -13,7 +13,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "list: tools of a server",
         args: &["list", "s.yml"],
-        exit_code: 0,
         size: 500,
         input: |dir, n| {
             mock(dir, n, "done")?;
@@ -27,7 +26,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "tool-bench: tools",
         args: &["tool-bench", "run", "b.yml"],
-        exit_code: 0,
         size: 500,
         input: |dir, n| tool_bench(dir, n, 10),
         ..Subject::EMPTY
@@ -35,15 +33,13 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "tool-bench: intents",
         args: &["tool-bench", "run", "b.yml"],
-        exit_code: 0,
-        size: 500,
+        size: 2000,
         input: |dir, n| tool_bench(dir, 10, n),
         ..Subject::EMPTY
     },
     Subject {
         name: "diff: renamed tools",
         args: &["diff", "a.json", "b.json"],
-        exit_code: 1,
         size: 250,
         input: |dir, n| {
             catalog(dir, "a.json", "get", n)?;
@@ -54,7 +50,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "diff: properties of one tool",
         args: &["diff", "a.json", "b.json"],
-        exit_code: 1,
         size: 1000,
         input: |dir, n| {
             for (file, kind) in [("a.json", "string"), ("b.json", "integer")] {
@@ -72,7 +67,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "doctor: tools",
         args: &["doctor", "--tools-from", "a.json", "--all"],
-        exit_code: 0,
         size: 250,
         input: |dir, n| catalog(dir, "a.json", "get", n),
         ..Subject::EMPTY
@@ -80,7 +74,6 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "diff: nested schemas",
         args: &["diff", "a.json", "b.json"],
-        exit_code: 1,
         size: 10,
         input: |dir, n| {
             for (file, kind) in [("a.json", "string"), ("b.json", "integer")] {

@@ -11,7 +11,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "validate: unknown keys of a test",
         args: &["validate", "s.yml"],
-        exit_code: 2,
+        rejected: true,
         size: 1000,
         input: |dir, n| {
             let keys = (0..n).map(|i| format!("    unknown_{i}: 1\n"));
@@ -25,7 +25,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "validate: errors in one line",
         args: &["validate", "s.yml", "--format", "json"],
-        exit_code: 2,
+        rejected: true,
         size: 1500,
         input: |dir, n| {
             let tests: Vec<String> = (0..n).map(|i| format!("{{name: a{i}, bad: ä}}")).collect();
@@ -36,7 +36,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "validate: unknown names in `inject:`",
         args: &["validate", "s.yml"],
-        exit_code: 2,
+        rejected: true,
         size: 500,
         input: |dir, n| {
             let names: Vec<String> = (0..n).map(|i| format!("unknown {i}")).collect();
@@ -54,26 +54,13 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "run: tests of a scripted model",
         args: &["run", "s.yml", "--no-history"],
-        exit_code: 0,
         size: 250,
-        input: |dir, n| {
-            mock(dir, 1, "done")?;
-            let tests: String = (0..n)
-                .map(|i| {
-                    format!(
-                        "  - {}\n",
-                        test(&format!("t{i}"), "expect: [{final_response: y}]")
-                    )
-                })
-                .collect();
-            suite(dir, &format!("{MOCK}agents:\n{tests}"))
-        },
+        input: |dir, n| mocked_tests(dir, n, "expect: [{final_response: y}]"),
         ..Subject::EMPTY
     },
     Subject {
         name: "run: direct calls",
         args: &["run", "s.yml", "--no-history"],
-        exit_code: 0,
         size: 500,
         input: |dir, n| {
             mock(dir, 1, "done")?;
@@ -87,8 +74,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "mutate: traces",
         args: &["mutate", "s.yml", "--trace", "t.jsonl"],
-        exit_code: 0,
-        size: 100,
+        size: 250,
         input: |dir, n| {
             let block = "equal_function_sets: {classes: [{name: c, members: [s.a]}]}";
             suite(dir, &format!("{SERVER}agents:\n  - {}\n", test("t", block)))?;
@@ -108,10 +94,10 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "validate: assertions of a test",
         args: &["validate", "s.yml"],
-        size: 1000,
+        size: 4000,
         input: |dir, n| {
             let all: Vec<String> = (0..n)
-                .map(|i| format!("{{tool_calls.length: {i}}}"))
+                .map(|i| format!("{{tool_calls: {{length: {i}}}}}"))
                 .collect();
             one_test(dir, &format!("expect: [{}]", all.join(", ")))
         },
@@ -120,7 +106,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "validate: members of a class",
         args: &["validate", "s.yml"],
-        size: 1000,
+        size: 4000,
         input: |dir, n| {
             let members: Vec<String> = (0..n).map(|i| format!("s.tool_{i}")).collect();
             let block = format!("[{{name: c, members: [{}]}}]", members.join(", "));
@@ -136,7 +122,9 @@ pub const SUBJECTS: &[Subject] = &[
             mock(dir, n, "done")?;
             let tests: String = (0..n)
                 .map(|i| {
-                    let block = format!("tool_selection: {{expected_tool: tol_{i}}}");
+                    let block = format!(
+                        "tool_selection: {{expected_tool: tol_{i}, min_selection_rate: 0.5}}"
+                    );
                     format!("  - {}\n", test(&format!("t{i}"), &block))
                 })
                 .collect();
@@ -193,11 +181,7 @@ pub const SUBJECTS: &[Subject] = &[
         args: &["run", "s.yml", "--no-history", "--replay-only"],
         size: 250,
         input: |dir, n| {
-            mock(dir, 1, "done")?;
-            let tests: String = (0..n)
-                .map(|i| format!("  - {}\n", test(&format!("t{i}"), "runs: 1")))
-                .collect();
-            suite(dir, &format!("{MOCK}agents:\n{tests}"))?;
+            mocked_tests(dir, n, "runs: 1")?;
             dir.mcptest(RECORD)
         },
         ..Subject::EMPTY
@@ -207,7 +191,7 @@ pub const SUBJECTS: &[Subject] = &[
         args: &["mutate", "s.yml", "--trace", "t.jsonl"],
         size: 10,
         input: |dir, n| {
-            one_test(dir, "expect: [{tool_calls.length: {\">=\": 1}}]")?;
+            one_test(dir, "expect: [{tool_calls: {length: {\">=\": 1}}}]")?;
             traces(dir, [run_with_calls(n)].into_iter())
         },
         ..Subject::EMPTY
