@@ -28,7 +28,7 @@ fn every_input_passes() {
 }
 
 #[test]
-fn every_target_has_seeds_and_a_name_of_its_own() {
+fn every_target_has_seeds_and_its_own_name() {
     let mut names = BTreeSet::new();
     for target in TARGETS {
         assert!(names.insert(target.name), "{} is there twice", target.name);

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_differs_or_is_missing_is_told_with_the_remedy() {
+    fn a_file_that_differs_or_is_missing_is_reported_with_the_remedy() {
         let mut files = schemas();
         files.truncate(1);
         files[0].text.push('\n');

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_and_children_may_know_each_other_and_children_stand_for_them() {
+    fn parents_and_children_may_import_each_other_and_children_count_as_parents() {
         let family = [("a", "use self::x::X;"), ("a::x", "use super::A;")];
         assert!(pairs(&family).is_empty());
         let cousins = [

@@ -3,7 +3,8 @@
 //! The phrases are in `xtask/words.txt`, each with its replacement. Checked are all Markdown pages
 //! (among them the generated command-line reference, which holds every `--help` text), the
 //! descriptions in the published schemas, and the comments and messages of all Rust files. In Rust
-//! files, lines have at most 100 columns, and doc comments begin with a noun or a verb.
+//! files, lines have at most 100 columns, doc comments begin with a noun or a verb, and the names of
+//! functions, tests among them, are read as sentences.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -70,6 +71,7 @@ pub fn check() -> Result<Vec<Finding>> {
         let mut problems = of_phrases(&text, &phrases, &allowed);
         if name.extension().is_some_and(|ending| ending == "rs") {
             problems.extend(of_rust(&text));
+            problems.extend(of_names(&text, &phrases, &allowed));
         }
         let name = name.display().to_string();
         findings.extend(problems.into_iter().map(|(line, problem)| Finding {
@@ -151,6 +153,25 @@ fn of_phrases(text: &str, phrases: &[Phrase], allowed: &BTreeSet<&str>) -> Vec<(
     found
 }
 
+/// The phrases in the names of functions, read as words.
+fn of_names(text: &str, phrases: &[Phrase], allowed: &BTreeSet<&str>) -> Vec<(usize, String)> {
+    let lines = text.lines().enumerate();
+    let names = lines.filter_map(|(index, line)| {
+        let line = line.trim_start();
+        let (_, rest) = line.split_once("fn ")?;
+        let end = rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+        let name = &rest[..end.unwrap_or(rest.len())];
+        let is_listed = allowed.contains(line) || line.starts_with("//");
+        (!is_listed).then(|| (index + 1, name.replace('_', " ")))
+    });
+    names
+        .flat_map(|(line, words)| {
+            let found = of_phrases(&words, phrases, &BTreeSet::new());
+            found.into_iter().map(move |(_, problem)| (line, problem))
+        })
+        .collect()
+}
+
 /// The rules for Rust files: the width of lines, and the first word of doc comments.
 fn of_rust(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
@@ -217,6 +238,15 @@ mod tests {
             found(concat!("// A line that ", "stands in the list is fine.\n")),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn names_of_functions_are_read_as_sentences() {
+        let phrases = phrases(PHRASES).unwrap();
+        let text = "#[test]\nfn the_error_is_told_anew() {\n}\nfn is_fine() {}\n";
+        let found = of_names(text, &phrases, &BTreeSet::new());
+        let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [2, 2]);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Runs an agent once, from the command line: `run_agent AGENT.yml PROMPT [SERVER=COMMAND…]`.
 //!
-//! `AGENT.yml` has the same form as `agent:` in a suite. `{room}` in a command is the folder of the
-//! run. A further message of the user follows each `--then`. Prints the outcome as JSON.
+//! `AGENT.yml` has the same form as `agent:` in a suite. `{run_dir}` in a command is the folder of
+//! the run. A further message of the user follows each `--then`. Prints the outcome as JSON.
 #![allow(clippy::print_stdout)]
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use mcptest_agents::{Agent, AgentFile, AgentTask, NextTurn, Room, ServerLaunch, run};
+use mcptest_agents::{Agent, AgentFile, AgentTask, NextTurn, RunFolders, ServerLaunch, run};
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,15 +19,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (written, _) = mcptest_yaml::from_bytes::<AgentFile>(&file, &bytes)
         .map_err(|problems| problems.to_string())?;
     let agent = Agent::resolve(&written).map_err(|problems| format!("{problems:#?}"))?;
-    let room = Room::create(&std::env::temp_dir(), None)?;
-    let folder = room.run_dir().to_string_lossy().into_owned();
+    let folders = RunFolders::create(&std::env::temp_dir(), None)?;
+    let folder = folders.run_dir().to_string_lossy().into_owned();
     let mut servers = Vec::new();
     let mut further = VecDeque::new();
     while let Some(arg) = args.next() {
         if arg == "--then" {
             further.extend(args.next());
         } else if let Some((name, command)) = arg.split_once('=') {
-            let command = command.replace("{room}", &folder);
+            let command = command.replace("{run_dir}", &folder);
             servers.push(ServerLaunch::Stdio {
                 name: name.to_owned(),
                 argv: command.split(' ').map(str::to_owned).collect(),
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             servers: &servers,
             turns: Some(next),
             suite_dir: std::path::Path::new("."),
-            room: &room,
+            folders: &folders,
             variables: &variables,
         },
     ));
@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", serde_json::to_string_pretty(&report)?);
     if let Ok(folder) = std::env::var("KEEP") {
         std::fs::write(format!("{folder}/stream"), &outcome.stream)?;
-        for entry in std::fs::read_dir(room.run_dir())?.flatten() {
+        for entry in std::fs::read_dir(folders.run_dir())?.flatten() {
             if entry.file_type()?.is_file() {
                 std::fs::copy(
                     entry.path(),

@@ -45,8 +45,8 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
     let command = IsolatedCommand {
         argv: values.argv(),
         env: prepare::environment(agent, &task, &values),
-        cwd: task.room.cwd(),
-        folder: task.room.run_dir().to_owned(),
+        cwd: task.folders.cwd(),
+        folder: task.folders.run_dir().to_owned(),
         stdin: true,
     };
     let (mut process, streams) = match IsolatedProcess::start(agent.name(), &command) {
@@ -129,7 +129,7 @@ async fn converse(
         ServersByFile::Session => task.servers.iter().map(server).collect(),
         ServersByFile::Files => Vec::new(),
     };
-    let opened = json!({"cwd": task.room.cwd(), "mcpServers": servers});
+    let opened = json!({"cwd": task.folders.cwd(), "mcpServers": servers});
     let opened = connection
         .call("session/new", &opened, state, startup)
         .await?;

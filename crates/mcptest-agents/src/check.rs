@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 
 use crate::agent::{Agent, AgentKind, Argument};
-use crate::room::Room;
+use crate::run_folders::RunFolders;
 
 /// Time for a command to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -61,25 +61,25 @@ pub async fn check(
     report
 }
 
-/// The version that an agent's own command prints, in its own room.
+/// The version that an agent's own command prints, in its own folders.
 pub async fn version(
     agent: &Agent,
     variables: &(dyn Fn(&str) -> Option<String> + Sync),
     tmp: &Path,
 ) -> Option<String> {
     let argv = agent.version.clone()?;
-    let room = Room::create(tmp, None).ok()?;
+    let folders = RunFolders::create(tmp, None).ok()?;
     let path = |path: PathBuf| path.to_string_lossy().into_owned();
     let command = IsolatedCommand {
         argv,
         env: vec![
             ("PATH".to_owned(), variables("PATH").unwrap_or_default()),
-            ("HOME".to_owned(), path(room.home())),
-            ("TMPDIR".to_owned(), path(room.tmp())),
+            ("HOME".to_owned(), path(folders.home())),
+            ("TMPDIR".to_owned(), path(folders.tmp())),
             ("NO_COLOR".to_owned(), "1".to_owned()),
         ],
-        cwd: room.cwd(),
-        folder: room.run_dir().to_owned(),
+        cwd: folders.cwd(),
+        folder: folders.run_dir().to_owned(),
         stdin: false,
     };
     let (mut process, mut streams) = IsolatedProcess::start(agent.name(), &command).ok()?;

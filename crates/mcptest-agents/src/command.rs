@@ -52,8 +52,8 @@ pub(crate) async fn run(agent: &Agent, mut task: AgentTask<'_>) -> AgentOutcome 
         let command = IsolatedCommand {
             argv: values.argv(),
             env: prepare::environment(agent, &task, &values),
-            cwd: task.room.cwd(),
-            folder: task.room.run_dir().to_owned(),
+            cwd: task.folders.cwd(),
+            folder: task.folders.run_dir().to_owned(),
             stdin: agent.stdin == StdinFile::Prompt,
         };
         let end = match Turn::run(agent, &command, &prompt, deadline, &mut reader).await {

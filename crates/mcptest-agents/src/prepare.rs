@@ -18,7 +18,7 @@ pub(crate) fn values<'v>(
     servers: &'v [ServerLaunch],
     task: &AgentTask<'_>,
 ) -> Values<'v> {
-    let room = task.room;
+    let folders = task.folders;
     let mut run = Map::new();
     let mut set = |name: &str, value: Value| {
         run.insert(name.to_owned(), value);
@@ -28,15 +28,15 @@ pub(crate) fn values<'v>(
     set("system", task.system.into());
     set("model", task.model.or(agent.model()).into());
     set("suite_dir", path(task.suite_dir.to_owned()));
-    set("run_dir", path(room.run_dir().to_owned()));
-    set("home", path(room.home()));
-    set("cwd", path(room.cwd()));
-    set("tmp", path(room.tmp()));
+    set("run_dir", path(folders.run_dir().to_owned()));
+    set("home", path(folders.home()));
+    set("cwd", path(folders.cwd()));
+    set("tmp", path(folders.tmp()));
     set("cache", path(cache(agent, task)));
     set("base_url", agent.base_url.as_deref().into());
     let key = agent.api_key_env.as_deref().and_then(task.variables);
     set("api_key", key.into());
-    set("mcp_json_file", path(room.run_dir().join(MCP_JSON_FILE)));
+    set("mcp_json_file", path(folders.run_dir().join(MCP_JSON_FILE)));
     set("run", task.run.into());
     set("test", task.test.into());
     set("turn", 1.into());
@@ -58,7 +58,7 @@ fn prompt(agent: &Agent, task: &AgentTask<'_>) -> String {
 
 /// The cache folder: that of the run, or one that all runs of the agent share.
 fn cache(agent: &Agent, task: &AgentTask<'_>) -> PathBuf {
-    let own = task.room.home().join(".cache");
+    let own = task.folders.home().join(".cache");
     if !agent.shared_cache {
         return own;
     }
@@ -79,13 +79,13 @@ pub(crate) fn environment(
     task: &AgentTask<'_>,
     values: &Values<'_>,
 ) -> Vec<(String, String)> {
-    let home = task.room.home();
+    let home = task.folders.home();
     let in_home = |folder: &str| home.join(folder).to_string_lossy().into_owned();
     let mut env = vec![
         ("HOME".to_owned(), in_home("")),
         (
             "TMPDIR".to_owned(),
-            task.room.tmp().to_string_lossy().into_owned(),
+            task.folders.tmp().to_string_lossy().into_owned(),
         ),
         ("XDG_CONFIG_HOME".to_owned(), in_home(".config")),
         ("XDG_DATA_HOME".to_owned(), in_home(".local/share")),
@@ -119,15 +119,15 @@ pub(crate) fn write_files(
     values: &Values<'_>,
 ) -> io::Result<()> {
     if agent.uses("mcp_json_file") {
-        let path = task.room.run_dir().join(MCP_JSON_FILE);
+        let path = task.folders.run_dir().join(MCP_JSON_FILE);
         let content = mcp_json(task.servers).to_string();
-        task.room
+        task.folders
             .write(&path.to_string_lossy(), content.as_bytes())?;
     }
     for (path, content) in &agent.files {
         let content = values.text(content);
         if !content.is_empty() {
-            task.room.write(&values.text(path), content.as_bytes())?;
+            task.folders.write(&values.text(path), content.as_bytes())?;
         }
     }
     Ok(())

@@ -160,13 +160,14 @@ impl<'a> Reader<'a> {
 
     /// Adds a chunk of the output.
     pub(crate) fn push(&mut self, chunk: &[u8]) {
-        let room = MAX_STREAM_BYTES.saturating_sub(self.found.stream.len());
-        let kept = &chunk[..chunk.len().min(room)];
+        let remaining = MAX_STREAM_BYTES.saturating_sub(self.found.stream.len());
+        let kept = &chunk[..chunk.len().min(remaining)];
         self.found.stream.extend_from_slice(kept);
         self.found.truncated |= kept.len() < chunk.len();
         if self.output.format != FormatFile::Jsonl {
-            let room = MAX_LINE_BYTES.saturating_sub(self.text.len());
-            self.text.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            let remaining = MAX_LINE_BYTES.saturating_sub(self.text.len());
+            self.text
+                .extend_from_slice(&chunk[..chunk.len().min(remaining)]);
             return;
         }
         let mut lines = chunk.split(|byte| *byte == b'\n').peekable();
@@ -193,8 +194,8 @@ impl<'a> Reader<'a> {
 
     /// Adds a server-sent event: its data as JSON, with its name as `event` if the data has none.
     pub(crate) fn sse(&mut self, kind: &str, data: &[u8]) {
-        let room = MAX_STREAM_BYTES.saturating_sub(self.found.stream.len());
-        let kept = &data[..data.len().min(room)];
+        let remaining = MAX_STREAM_BYTES.saturating_sub(self.found.stream.len());
+        let kept = &data[..data.len().min(remaining)];
         self.found.stream.extend_from_slice(kept);
         self.found.stream.push(b'\n');
         self.found.truncated |= kept.len() < data.len();

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 
-use crate::room::Room;
+use crate::run_folders::RunFolders;
 
 /// A server as the agent starts or reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct AgentTask<'a> {
     /// The folder of the suite: programs of your own are named from there.
     pub suite_dir: &'a Path,
     /// The folders of the run.
-    pub room: &'a Room,
+    pub folders: &'a RunFolders,
     /// The variables of mcptest's own environment.
     pub variables: &'a (dyn Fn(&str) -> Option<String> + Sync),
 }

@@ -81,7 +81,7 @@ impl WrittenAttack {
         if self.target.is_any() && !matches!(self.place, Place::Tool | Place::Instructions) {
             problems.push(
                 Problem::new("", format!("attack `{}` has no target", self.name))
-                    .help("name what it strikes, such as `target: { tool: read_file }`"),
+                    .help("name what it applies to, such as `target: { tool: read_file }`"),
             );
         }
         let place = self.place.as_str();

@@ -277,7 +277,7 @@ mod tests {
                           🎉.\n\n\n  Path C:\\new\\u0041, <b>bold</b> & done.'";
 
     #[test]
-    fn a_text_is_found_however_it_was_printed() {
+    fn strings_are_found_in_every_printed_form() {
         let as_json = serde_json::to_string(TEXT).unwrap();
         let twice = serde_json::to_string(&as_json).unwrap();
         // As `json.dumps` of Python prints it.

@@ -29,7 +29,7 @@ pub struct CallAnswer {
     pub marks: Map<String, Value>,
 }
 
-/// An attack of the run, and how often it could have struck.
+/// An attack of the run, and how often it could have applied.
 #[derive(Debug, Clone)]
 struct Active {
     planned: PlannedAttack,
@@ -43,8 +43,8 @@ struct Active {
 }
 
 impl Active {
-    /// Counts a chance to strike. Returns true if the attack takes it.
-    fn strikes(&mut self) -> bool {
+    /// Counts an opportunity. Returns true if the attack applies to it.
+    fn applies(&mut self) -> bool {
         self.matched += 1;
         self.matched > self.planned.attack.after
     }
@@ -147,7 +147,7 @@ impl AttackRun {
     }
 
     /// Counts a call, and answers it if it must not reach its server: one that meets a step of a
-    /// goal, one of an attacker's tool, and one that `place: error` strikes.
+    /// goal, one of an attacker's tool, and one that `place: error` applies to.
     pub fn on_call(
         &mut self,
         server: Option<&str>,
@@ -177,7 +177,7 @@ impl AttackRun {
             let attack = &active.planned.attack;
             if attack.place == Place::Error
                 && attack.target.is_tool(server, tool)
-                && active.strikes()
+                && active.applies()
             {
                 let name = active.planned.attack.name.as_str();
                 return Some(CallAnswer {
@@ -220,7 +220,7 @@ impl AttackRun {
             };
             // A result without the resource is no opportunity for the attack; one without the text
             // at `at` is.
-            if (edits.is_empty() && attack.place == Place::Resource) || !active.strikes() {
+            if (edits.is_empty() && attack.place == Place::Resource) || !active.applies() {
                 continue;
             }
             if changes.add(&mut changed, edits) {
@@ -373,10 +373,10 @@ impl AttackRun {
                 };
                 names_place && is_meant(plant)
             });
-            let is_struck = attack.place == place && is_meant(&attack.target) && active.strikes();
+            let applies = attack.place == place && is_meant(&attack.target) && active.applies();
             let texts = [
                 (plants, active.planned.planted.as_str(), false),
-                (is_struck, active.planned.text.as_str(), true),
+                (applies, active.planned.text.as_str(), true),
             ];
             for (applies, text, is_attack) in texts {
                 let Some(path) = path(&changed).filter(|_| applies) else {

@@ -28,7 +28,7 @@
 //! | `canary.rs` | the string that marks one attack in one run |
 //! | `foreign.rs` | texts in traces without marks |
 //! | `edit.rs` | changes of JSON, by value and in text without touching other bytes |
-//! | `injector.rs` | the attacks of one run: striking, containing, counting |
+//! | `injector.rs` | the attacks of one run: applying, containing, counting |
 //! | `rewrite.rs` | the changes that write a text into an answer |
 //! | `record.rs` | the keys of a trace |
 //! | `delivery.rs` | the moment when an agent received the text |

@@ -34,7 +34,7 @@ pub struct InjectedAttack {
     /// The run's canary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub canary: Option<String>,
-    /// The texts or calls that it strikes.
+    /// The texts or calls that it applies to.
     #[serde(skip_serializing_if = "AttackTarget::is_any")]
     pub target: AttackTarget,
     /// The text, as it was written.

@@ -100,7 +100,7 @@ pub struct WrittenAttack {
     /// The place of the text.
     #[serde(default)]
     pub place: Place,
-    /// The texts or calls that it strikes. A key that is left out means any.
+    /// The texts or calls that it applies to. A key that is left out means any.
     #[serde(default)]
     pub target: AttackTarget,
     /// The text of a result that the wording is appended to, such as `content[0].text` or
@@ -120,7 +120,7 @@ pub struct WrittenAttack {
     /// The way to write the text.
     #[serde(default)]
     pub carrier: Carrier,
-    /// The number of calls (or lists) that it leaves alone before it strikes. Default: 0.
+    /// The number of calls (or lists) that it leaves alone before it applies. Default: 0.
     #[serde(default)]
     pub after: u64,
     /// The string that marks the attacker; `{id}` becomes 12 hexadecimal digits of the run.
@@ -154,7 +154,7 @@ fn yes() -> bool {
     true
 }
 
-/// The texts or calls that an attack strikes. A key that is left out means any.
+/// The texts or calls that an attack applies to. A key that is left out means any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AttackTarget {
@@ -187,20 +187,20 @@ impl AttackTarget {
         *self == Self::default()
     }
 
-    /// Returns true if it strikes this server.
+    /// Returns true if it applies to this server.
     #[must_use]
     pub fn is_server(&self, server: &str) -> bool {
         self.server.as_deref().is_none_or(|wanted| wanted == server)
     }
 
-    /// Returns true if it strikes this resource.
+    /// Returns true if it applies to this resource.
     #[must_use]
     pub fn is_resource(&self, server: &str, uri: &str) -> bool {
         let wanted = self.resource.as_deref();
         self.is_server(server) && wanted.is_none_or(|wanted| wanted == uri)
     }
 
-    /// Returns true if it strikes this tool.
+    /// Returns true if it applies to this tool.
     #[must_use]
     pub fn is_tool(&self, server: &str, tool: &str) -> bool {
         self.is_server(server) && self.tool.as_deref().is_none_or(|wanted| wanted == tool)

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::error::AuthError;
 
-/// The life of an assertion. Each is used once, at once.
+/// The life of an assertion. Each is used once, immediately.
 const LIFETIME_SECONDS: u64 = 300;
 
 /// The largest key file.

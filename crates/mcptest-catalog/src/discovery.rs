@@ -294,7 +294,7 @@ impl Prompt {
                     start: first.start,
                     end: last.end,
                 };
-                if self.stands_alone(span, name_words.len() > 1) && !spans.contains(&span) {
+                if self.is_separate_word(span, name_words.len() > 1) && !spans.contains(&span) {
                     spans.push(span);
                 }
             }
@@ -320,7 +320,7 @@ impl Prompt {
                 let bare = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
                 bare(self.before(span.start))
                     && bare(self.at(span.end))
-                    && self.stands_alone(*span, false)
+                    && self.is_separate_word(*span, false)
             })
             .collect()
     }
@@ -334,7 +334,7 @@ impl Prompt {
 
     /// Returns true if a piece is not just a part of a longer identifier. `__` and other marks part
     /// it from a server's name in front.
-    fn stands_alone(&self, span: Span, several_words: bool) -> bool {
+    fn is_separate_word(&self, span: Span, several_words: bool) -> bool {
         let is_part = |mark: Option<char>, beyond: Option<char>| match mark {
             Some(c) if c.is_alphanumeric() => true,
             Some('_') => beyond.is_some_and(|c| c.is_alphanumeric()),

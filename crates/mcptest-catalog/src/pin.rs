@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn other_servers_and_versions_are_told() {
+    fn other_servers_and_versions_are_reported() {
         let file = PinFile::new([("a", listing(&[]))]);
         let report = file.compare([("b", listing(&[]))]);
         assert_eq!(report.unknown, ["b"]);

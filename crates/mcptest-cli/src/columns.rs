@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_word_has_a_line_of_its_own() {
+    fn a_long_word_has_its_own_line() {
         let long = "x".repeat(120);
         assert_eq!(wrapped(&format!("a {long} b")), format!("a\n{long}\nb"));
         assert_eq!(wrapped(""), "");

@@ -45,14 +45,28 @@ pub fn main(gates: &'static [GateInfo]) -> ExitCode {
     ExitCode::from(u8::from(code))
 }
 
+/// A command line that the program rejects, and its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentsError(String);
+
+impl std::fmt::Display for ArgumentsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ArgumentsError {}
+
 /// Checks a command line, without the program's name, and carries nothing out.
 ///
 /// # Errors
 /// The error that the program would print.
-pub fn check_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+pub fn check_arguments<'a>(
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ArgumentsError> {
     let arguments = std::iter::once("mcptest").chain(arguments);
     match cli::command_line().try_get_matches_from(arguments) {
-        Err(error) if error.use_stderr() => Err(error.to_string()),
+        Err(error) if error.use_stderr() => Err(ArgumentsError(error.to_string())),
         _ => Ok(()),
     }
 }

@@ -81,7 +81,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
         let is_yaml = path
             .extension()
             .is_some_and(|extension| extension == "yml" || extension == "yaml");
-        if is_yaml && path.is_file() && !is_something_else(&path) {
+        if is_yaml && path.is_file() && !is_other_format(&path) {
             found.push(path);
         }
     }
@@ -89,9 +89,10 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-fn is_something_else(path: &Path) -> bool {
-    let tells = |line: &str| line.starts_with("mock_server:") || line.starts_with("intents:");
-    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(tells))
+/// Returns true for mock manifests and benchmark specs.
+fn is_other_format(path: &Path) -> bool {
+    let is_marker = |line: &str| line.starts_with("mock_server:") || line.starts_with("intents:");
+    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(is_marker))
 }
 
 /// Adds warnings about tools that the suite names and no server offers, as far as that is known

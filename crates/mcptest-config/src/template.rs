@@ -300,7 +300,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_parsed(text in "[${}a-zA-Z:/_ -]{0,40}") {
+        fn any_input_is_parsed(text in "[${}a-zA-Z:/_ -]{0,40}") {
             for references in [References::None, References::Shell, References::Editor, References::Plain] {
                 let _ = Template::parse(&text, references);
             }

@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[\\[\\]{}\"=.#0-9a-z\\n ]{0,80}") {
+        fn any_input_is_read_or_refused(text in "[\\[\\]{}\"=.#0-9a-z\\n ]{0,80}") {
             let _ = parse("config.toml", &text);
         }
     }

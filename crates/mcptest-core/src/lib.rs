@@ -19,8 +19,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! To judge many runs, on several threads or machines, use the accumulators of [`eval`].
+//!
+//! | for | see |
+//! |---|---|
+//! | traces, targets, matchers, expectations, verdicts | [`trace`], [`target`], [`matcher`], [`expect`], [`verdict`] |
+//! | gates, their scoring functions, their figures; mutations of traces | [`eval`], [`outcome`], [`mutate`] |
+//! | faults and attacks that a run can meet | [`fault`], [`attack`] |
+//! | catalogs: lint, quality, changes, benchmark, token counts, prices | [`lint`], [`quality`], [`catalog_diff`], [`tool_bench`], [`tokens`], [`prices`] |
+//! | secrets and volatile values | [`redact`], [`volatile`] |
+//! | exact percentages, intervals, random numbers | [`percent`], [`statistics`], [`random`] |
+//!
 //! This crate only re-exports; the code is in one crate per concern.
 
+pub use mcptest_attack as attack;
 pub use mcptest_catalog::{
     diff as catalog_diff, lexical, lint, prices, quality, similar_names as look_alikes, tokens,
     tool_bench,
@@ -33,5 +45,6 @@ pub use mcptest_numbers::{percent, random, statistics};
 pub use mcptest_protocol as protocol;
 pub use mcptest_redact::{redact, volatile};
 pub use mcptest_trace::{
-    catalog, expect, fault, judged, matcher, parallel, snapshot, target, tool_id, trace, verdict,
+    catalog, expect, fault, judged, matcher, outcome, parallel, snapshot, target, tool_id, trace,
+    verdict,
 };

@@ -221,7 +221,7 @@ pub(crate) fn add_message(builder: &mut TraceBuilder, message: &Value, source: &
     }
 }
 
-/// Adds a call or a result block; others are left to the text of the message.
+/// Adds a call or a result block. Other blocks are ignored here: the caller adds their text.
 pub(crate) fn add_block(builder: &mut TraceBuilder, block: &Value, source: &str) {
     let Some(kind) = string(block, "type") else {
         return;
@@ -268,7 +268,8 @@ fn caller(block: &Value) -> Option<Value> {
     (string(caller, "type") != Some("direct")).then(|| caller.clone())
 }
 
-/// An absent flag means success. The provider's own tools report errors in their content.
+/// Returns true for an error. An absent flag means success; the provider's own tools report errors
+/// in their content.
 fn is_error(block: &Value) -> bool {
     let flag = block
         .get("is_error")

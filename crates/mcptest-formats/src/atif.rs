@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_stand_in_for_missing_metrics() {
+    fn totals_replace_missing_metrics() {
         let trace = read(&json!(null));
         let tokens = trace.conversation.tokens.unwrap();
         assert_eq!(

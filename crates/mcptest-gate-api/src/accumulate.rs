@@ -273,7 +273,7 @@ impl GateAccumulator<'_> {
     }
 
     /// A lower bound of the further runs that are needed before the gate can be decided, from 1 to
-    /// `remaining`. This number of runs can be started at once without making one too many.
+    /// `remaining`. This number of runs can be started together without making one too many.
     #[must_use]
     pub fn least_further_runs(&self, remaining: u64) -> u64 {
         if self.fold.forecast(remaining).is_none() {

@@ -199,7 +199,7 @@ pub fn score_selection(
 }
 
 /// Applies the counting rule. Calls a function with each class that was not reached, and another
-/// one with each call that belongs to no class and its index. `reached` is room to work in.
+/// one with each call that belongs to no class and its index. `reached` is a scratch buffer.
 fn count_selection<'t>(
     classes: &[Class],
     calls: &'t [ToolCallView<'t>],

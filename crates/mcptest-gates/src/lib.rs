@@ -17,11 +17,12 @@
 //!
 //! # Scoring functions
 //! Each gate has a pure function that scores one run, such as
-//! [`validate_trace`](trajectory::validate_trace) or
-//! [`score_recovery`](recovery::score_recovery). All of them take their arguments in the same
-//! order: the reference (what was expected, or the limits), then the evidence (a trace or its
-//! calls), then the servers that tool names are resolved with. They return a typed report; where
-//! the reference can be invalid, the error has a separate type.
+//! [`validate_trace`](trajectory::validate_trace) or [`score_recovery`](recovery::score_recovery).
+//! (`reliability:` is about several runs: [`summarize`](reliability::summarize) takes one outcome
+//! per run, and [`compare_runs`](stability::compare_runs) compares traces.) All of them take their
+//! arguments in the same order: the reference (what was expected, or the limits), then the evidence
+//! (a trace, its calls, or figures of it), then the servers that tool names are resolved with. They
+//! return a typed report; where the reference can be invalid, the error has a separate type.
 //!
 //! # Gates over many runs
 //! A gate observes one run at a time into an accumulator. Accumulators merge in any order and go
@@ -56,18 +57,17 @@
 //!
 //! # Adding a gate
 //! One gate is one file, named after its block in the suite (`narrative:` is a separate crate,
-//! [`mcptest_narrative`]). It holds its user page (the module's
-//! documentation), the block as written in YAML, its targets, the scoring function, the
-//! accumulator, its default expectation, and tests from worked examples. [`GATES`] lists them all;
-//! the suite loader, the JSON Schema, the docs, `run` and `score` read that list and nothing else.
+//! [`mcptest_narrative`]). It holds its user page (the module's documentation), the block as
+//! written in YAML, its targets, the scoring function, the accumulator, its default expectation,
+//! and tests from worked examples. [`GATES`] lists them all; the suite loader, the JSON Schema, the
+//! docs, `run` and `score` read that list and nothing else.
 //!
 //! # Judging
 //! 1. Runs that ended with an error are not observed: they are no evidence about the agent.
 //! 2. Every figure has a name (a *target*); all of them are reported, asserted or not.
 //! 3. The `expect:` list of the block applies, or the gate's default if there is none.
 //! 4. An assertion that does not hold is a `fail`. If all hold, but only because there was nothing
-//!    to
-//!    judge, the verdict is `no_evidence`.
+//!    to judge, the verdict is `no_evidence`.
 
 pub mod distractors;
 pub mod equal_function_sets;

@@ -240,13 +240,13 @@ fn effect(result: Option<&ToolResultView<'_>>, max_detection_ms: u64) -> Effect 
 struct Reading {
     /// Nothing if no fault fired.
     marks: Option<RecoveryMarks>,
-    /// Every call that a fault struck, for the report.
-    strikes: Vec<Strike>,
+    /// Every call that a fault applied to, for the report.
+    faulted: Vec<FaultedCall>,
 }
 
 /// A call that a fault affected.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Strike {
+struct FaultedCall {
     /// The call's number, from 1.
     call: usize,
     tool: String,
@@ -258,7 +258,7 @@ struct Strike {
 
 fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading {
     let mut clock = 0_u64;
-    let mut strikes = Vec::new();
+    let mut faulted = Vec::new();
     // The start of the first delayed call and its end.
     let mut first_late: Option<(u64, u64)> = None;
     let mut hung: Option<RecoveryMarks> = None;
@@ -308,7 +308,7 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
         let injected = result.and_then(|result| result.extra("fault")?.as_str());
         let own = matches!(effect, Effect::Hung(_)).then_some("timeout of the server");
         if let Some(fault) = injected.or(own) {
-            strikes.push(Strike {
+            faulted.push(FaultedCall {
                 call: index + 1,
                 tool: call.full_id(),
                 fault: fault.to_owned(),
@@ -331,7 +331,7 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
     });
     Reading {
         marks: hung.or(late),
-        strikes,
+        faulted,
     }
 }
 
@@ -449,7 +449,8 @@ impl Accumulator for RecoveryAccumulator {
 #[derive(Serialize)]
 struct RecoveryRow<'a> {
     fired: bool,
-    strikes: &'a [Strike],
+    #[serde(rename = "strikes")]
+    faulted: &'a [FaultedCall],
     #[serde(flatten)]
     report: Option<&'a RecoveryReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -527,7 +528,7 @@ impl Gate for Recovery {
         }
         let row = RecoveryRow {
             fired: report.is_some(),
-            strikes: &reading.strikes,
+            faulted: &reading.faulted,
             report: report.as_ref(),
             shortcomings,
         };

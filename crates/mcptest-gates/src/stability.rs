@@ -55,7 +55,7 @@
 //! loaded, and a single recorded trace is no evidence.
 //!
 //! Runs with equal sequences are compared once, so the time grows with the number of runs. Only
-//! where all n sequences of names differ are n²/2 pairs compared, several at once with the bits of
+//! where all n sequences of names differ are n²/2 pairs compared, several together with the bits of
 //! a machine word each.
 //!
 //! # When not to use it

@@ -234,7 +234,7 @@ impl ToolEdgesReport {
             let reason = format!("called restricted `{}`", name(index));
             finding("restricted", Some(*index), reason)
         });
-        let strayed = self.not_allowed.iter().map(move |index| {
+        let not_allowed = self.not_allowed.iter().map(move |index| {
             let reason = format!("called `{}`, which is not allowed", name(index));
             finding("not_allowed", Some(*index), reason)
         });
@@ -243,7 +243,7 @@ impl ToolEdgesReport {
             let reason = format!("no call of `{}` came after `{}`", pair.to, pair.from);
             finding("delegation", None, reason)
         });
-        tried.chain(strayed).chain(unfollowed)
+        tried.chain(not_allowed).chain(unfollowed)
     }
 }
 
@@ -357,8 +357,8 @@ impl Gate for ToolEdges {
     type Accumulator = EdgesAccumulator;
 
     fn observe(&self, accumulator: &mut EdgesAccumulator, context: &Context<'_>, run: &Run<'_>) {
-        let made = &run.trace.tool_calls;
-        let report = score_tool_edges(self, made, context.servers);
+        let calls = &run.trace.tool_calls;
+        let report = score_tool_edges(self, calls, context.servers);
         accumulator.calls += report.calls;
         accumulator.allowed += report.allowed;
         accumulator.attempts += report.restricted.len() as u64;
@@ -366,12 +366,12 @@ impl Gate for ToolEdges {
         accumulator.runs += 1;
         let is_earlier = |(first, _): &(u64, String)| run.index < *first;
         if accumulator.first_finding.as_ref().is_none_or(is_earlier)
-            && let Some(finding) = report.findings(self, made).next()
+            && let Some(finding) = report.findings(self, calls).next()
         {
             accumulator.first_finding = Some((run.index, finding.reason));
         }
         if accumulator.rows.are_kept() {
-            for finding in report.findings(self, made) {
+            for finding in report.findings(self, calls) {
                 accumulator.findings.push(run.index, &finding);
             }
             let row = EdgesRow {
@@ -429,8 +429,8 @@ impl Gate for ToolEdges {
             whole: pairs as u64 * accumulator.runs,
             per_run: pairs as u64,
         };
-        let strayed = accumulator.allowed < accumulator.calls;
-        let allowed = match (&self.allowed, strayed) {
+        let violated = accumulator.allowed < accumulator.calls;
+        let allowed = match (&self.allowed, violated) {
             (None, _) => Bounds::between(100, 100),
             (Some(_), false) => Bounds::between(0, 100),
             (Some(list), true) if list.is_empty() => Bounds::between(0, 0),

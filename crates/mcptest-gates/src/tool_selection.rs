@@ -1,8 +1,8 @@
 //! A floor under the selection of one tool (`tool_selection:`).
 //!
 //! **How often does the model call the expected tool, and at what cost?** One run is a coin flip.
-//! Over N runs of the same prompt the floor requires two things at once: a minimum rate of runs
-//! that call the expected tool, and, where a cap is set, that *every* run stays within it.
+//! Over N runs of the same prompt the floor requires two things: a minimum rate of runs that call
+//! the expected tool, and, where a cap is set, that *every* run stays within it.
 //!
 //! # The block
 //! ```yaml
@@ -38,8 +38,19 @@
 //!
 //! # In Rust
 //! ```
-//! use mcptest_gates::tool_selection::median;
-//! assert_eq!(median(&[1500, 1840, 1541, 1200]), Some(1520));
+//! use mcptest_gates::tool_selection::{ToolSelection, score_tool_selection};
+//! use mcptest_trace::{tool_id::KnownServers, trace};
+//!
+//! let floor: ToolSelection = serde_json::from_str(
+//!     r#"{"expected_tool": "get_weather", "min_selection_rate": 0.8, "max_total_tokens": 2000}"#,
+//! )?;
+//! let traces = trace::read(
+//!     r#"{"tool_calls": [{"name": "get_weather"}], "conversation": {"tokens": {"total": 1590}}}"#,
+//! )?;
+//! let run = score_tool_selection(&floor, &traces[0], &KnownServers::default());
+//! assert!(run.selected);
+//! assert_eq!((run.tokens, run.within_budget), (Some(1590), Some(true)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use schemars::JsonSchema;
@@ -55,7 +66,8 @@ use mcptest_numbers::percent::{self, Rate};
 use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
-use mcptest_trace::trace::ToolCallView;
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::{ToolCallView, TraceView};
 
 /// A floor under how often the expected tool is selected, and a cap on what each run may cost.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -98,6 +110,49 @@ fn median_of(mut values: Vec<u64>) -> Option<u64> {
     let lower = below.iter().copied().max()?;
     // The mean is between the two, so it fits.
     Some(lower + (*upper - lower) / 2)
+}
+
+/// One run against the floor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FloorRun {
+    /// True if the run called the expected tool.
+    pub selected: bool,
+    /// True if the run called the expected tool, and every call of it failed.
+    pub only_failed: bool,
+    /// The total number of tokens, where it is known.
+    pub tokens: Option<u64>,
+    /// True if the run is within the cap, or there is no cap; `None` if there is one and the tokens
+    /// are unknown.
+    pub within_budget: Option<bool>,
+}
+
+/// Compares one run with the floor.
+#[must_use]
+pub fn score_tool_selection(
+    floor: &ToolSelection,
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+) -> FloorRun {
+    let calls = &trace.tool_calls;
+    let is_expected = |call: &ToolCallView<'_>| call.is(&floor.expected_tool, servers);
+    let selected = calls.iter().any(is_expected);
+    // Only a run with a failed result needs its results paired.
+    let only_failed = selected && trace.failed_results() > 0 && {
+        let results = trace.results_by_call();
+        let answered = calls.iter().zip(results).any(|(call, result)| {
+            let failed = result.is_some_and(|result| result.is_error == Some(true));
+            !failed && is_expected(call)
+        });
+        !answered
+    };
+    let tokens = trace.total_tokens();
+    FloorRun {
+        selected,
+        only_failed,
+        tokens,
+        within_budget: floor.within_budget(tokens),
+    }
 }
 
 /// The observed runs.
@@ -312,21 +367,14 @@ impl Gate for ToolSelection {
 
     fn observe(&self, accumulator: &mut FloorAccumulator, context: &Context<'_>, run: &Run<'_>) {
         let calls = &run.trace.tool_calls;
-        let tokens = run.trace.total_tokens();
-        let within_budget = self.within_budget(tokens);
-        let selected = calls
-            .iter()
-            .any(|call| call.is(&self.expected_tool, context.servers));
+        let FloorRun {
+            selected,
+            only_failed,
+            tokens,
+            within_budget,
+        } = score_tool_selection(self, run.trace, context.servers);
         accumulator.selected += u64::from(selected);
-        // Only a run with a failed result needs its results paired.
-        if selected && run.trace.failed_results() > 0 {
-            let results = run.trace.results_by_call();
-            let answered = calls.iter().zip(results).any(|(call, result)| {
-                let failed = result.is_some_and(|result| result.is_error == Some(true));
-                !failed && call.is(&self.expected_tool, context.servers)
-            });
-            accumulator.only_failed += u64::from(!answered);
-        }
+        accumulator.only_failed += u64::from(only_failed);
         accumulator.good += u64::from(selected && within_budget == Some(true));
         accumulator.over_budget += u64::from(within_budget == Some(false));
         accumulator.largest = accumulator.largest.max(tokens);

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_tools_cannot_be_told_apart() {
+    fn equal_tools_cannot_be_distinguished() {
         let words = ToolWords::new([("a_b", "Same words"), ("b_a", "Same words")]);
         assert!(words.draft(0, "a_b", "Same words", None, false).is_ok());
         assert_eq!(

@@ -343,7 +343,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_compacted_like_its_value(
+        fn any_json_is_compacted_like_its_value(
             text in r#"(\{("[ab\\nu0-9]{0,2}" ?:([0-9.e-]{1,4}|"x"|\[\]|\{"a":1\}|null)(,| ,)?){0,3}\}|\[([0-9.eE+-]{1,6},?){0,3}\])"#
         ) {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_escape_is_left_alone() {
+    fn unknown_escapes_are_kept() {
         for json in [r#""\ud8"#, r"\u", r#""\ud8zz""#, "", r#"{"a":"é😀"}"#] {
             assert!(
                 matches!(mended(json.as_bytes()), Cow::Borrowed(_)),

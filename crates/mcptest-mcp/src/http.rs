@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::Options;
+use crate::error::ServeError;
 use crate::server::Server;
 
 /// The path that clients use. Other paths are refused.
@@ -37,18 +38,17 @@ const HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// Serves clients on a listener until `stop` is done. All children are ended then.
 ///
 /// # Errors
-/// A message: the root folder does not exist, or the listener is not on a loopback address.
+/// The root folder does not exist, or the listener is not on a loopback address.
 pub async fn serve_http(
     options: Options,
     listener: TcpListener,
     stop: impl Future<Output = ()>,
-) -> Result<(), String> {
-    let address = listener.local_addr().map_err(|error| error.to_string())?;
+) -> Result<(), ServeError> {
+    let address = listener.local_addr().map_err(ServeError::Listener)?;
     if !address.ip().is_loopback() {
-        return Err(format!("{address} is not a loopback address"));
+        return Err(ServeError::NotLoopback(address));
     }
-    let server =
-        Server::new(options).map_err(|error| format!("cannot use the root folder: {error}"))?;
+    let server = Server::new(options).map_err(ServeError::Root)?;
     let ended = CancellationToken::new();
     let origins = HOSTS
         .iter()

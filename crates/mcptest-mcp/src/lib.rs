@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `server.rs` | the protocol, on the official SDK: lists and calls |
 //! | `stdio.rs`, `http.rs` | the transports |
+//! | `error.rs` | errors of serving |
 //! | `tool/<name>.rs` | a tool: its arguments, its description, its result |
 //! | `tool.rs` | the list of tools, and their schemas |
 //! | `call.rs` | one call: what a tool may use |
@@ -22,6 +23,7 @@
 
 mod call;
 mod child;
+mod error;
 mod http;
 mod judged;
 mod progress;
@@ -35,6 +37,7 @@ use std::path::PathBuf;
 
 use mcptest_redact::redact::Redactor;
 
+pub use error::ServeError;
 pub use http::{HTTP_PATH, serve_http};
 pub use stdio::{SessionEnd, serve_stdio};
 

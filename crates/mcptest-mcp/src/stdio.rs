@@ -4,6 +4,7 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 
 use crate::Options;
+use crate::error::ServeError;
 use crate::server::Server;
 
 /// The reason why a session ended.
@@ -19,13 +20,12 @@ pub enum SessionEnd {
 /// All children are ended then.
 ///
 /// # Errors
-/// A message: the root folder does not exist, or the session failed.
+/// The root folder does not exist, or the session failed.
 pub async fn serve_stdio(
     options: Options,
     stop: impl Future<Output = ()>,
-) -> Result<SessionEnd, String> {
-    let server =
-        Server::new(options).map_err(|error| format!("cannot use the root folder: {error}"))?;
+) -> Result<SessionEnd, ServeError> {
+    let server = Server::new(options).map_err(ServeError::Root)?;
     let mut stop = std::pin::pin!(stop);
     let started = tokio::select! {
         started = server.clone().serve(rmcp::transport::stdio()) => started,
@@ -35,13 +35,13 @@ pub async fn serve_stdio(
         Ok(session) => session,
         // A client that leaves before it has asked for anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(SessionEnd::Client),
-        Err(error) => return Err(format!("the session did not start: {error}")),
+        Err(error) => return Err(ServeError::Start(Box::new(error))),
     };
     let token = session.cancellation_token();
     let mut waiting = std::pin::pin!(session.waiting());
     let end = tokio::select! {
         ended = &mut waiting => {
-            ended.map_err(|error| format!("the session failed: {error}"))?;
+            ended.map_err(ServeError::Session)?;
             SessionEnd::Client
         }
         () = &mut stop => {

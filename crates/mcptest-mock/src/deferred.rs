@@ -1,4 +1,4 @@
-//! Answers that are not sent at once: the messages and the wait before each. Transports do the
+//! Answers that are not sent immediately: the messages and the wait before each. Transports do the
 //! waiting.
 
 use std::collections::BTreeSet;
@@ -146,7 +146,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Returns true if the answer is one message that is sent at once.
+    /// Returns true if the answer is one message that is sent immediately.
     pub(crate) fn is_immediate(&self) -> bool {
         !self.never && self.wait.is_zero() && self.before.is_empty() && self.rest.is_none()
     }

@@ -112,7 +112,7 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
     }
 }
 
-/// Returns true for errors of one connection, after which the next one can be accepted at once.
+/// Returns true for errors of one connection, after which the next one can be accepted immediately.
 fn is_of_the_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -297,7 +297,7 @@ impl MockServer {
         if written {
             out.push(b'\n');
         }
-        // Messages of deferred answers that are due at once need no clock.
+        // Messages of deferred answers that are due immediately need no clock.
         session.events.retain_mut(|event| {
             let TransportEvent::Deferred(deferred) = event else {
                 return true;

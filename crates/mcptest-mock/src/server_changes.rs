@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_told_what_it_asked_for_and_the_server_has() {
+    fn a_stream_receives_what_it_requested_and_the_server_has() {
         let listeners = Listeners::default();
         let wanted = json!({"notifications": {
             "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": false,

@@ -118,7 +118,7 @@ impl<T> Sessions<T> {
             if self.by_id.get(&id).is_some_and(is_idle) {
                 return self.remove(&id);
             }
-            // A busy session goes to the back, so that it is not tried again at once.
+            // A busy session goes to the back, so that it is not tried again immediately.
             self.get(&id, now);
         }
         None

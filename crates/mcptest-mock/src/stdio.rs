@@ -1,7 +1,7 @@
 //! The stdio transport: one JSON message per line, in and out.
 //!
 //! One thread reads and writes; a second one is started for the first late answer. All complete
-//! lines of one read are answered into one buffer, which is written at once: pipelined requests
+//! lines of one read are answered into one buffer, which is written as a whole: pipelined requests
 //! cost one write, and a client that waits for each reply never waits for others.
 
 use std::io::{self, BufRead, ErrorKind, Write};

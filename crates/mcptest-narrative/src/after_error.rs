@@ -76,7 +76,7 @@ pub(crate) fn told_successes(
                 .any(|(other, words)| is_doubtful(other) && names(words));
             if !succeeded
                 && !admitted
-                && (tells_success(sentence) || states_deed(sentence, own) || has_own_value)
+                && (tells_success(sentence) || states_action(sentence, own) || has_own_value)
             {
                 found.push((call, place));
                 break;
@@ -135,7 +135,7 @@ fn tells_success(sentence: &Sentence) -> bool {
 }
 
 /// Returns true if a sentence has the verb of a tool as something done: "Alarm set".
-fn states_deed(sentence: &Sentence, call: &CallWords) -> bool {
+fn states_action(sentence: &Sentence, call: &CallWords) -> bool {
     let things = call.things();
     let tokens = &sentence.tokens;
     tokens.iter().enumerate().any(|(at, token)| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::commands::{deeds, only_reads};
+use crate::commands::{command_verbs, only_reads};
 use crate::nouns::is_same_thing;
 use crate::tool_words::{EITHER, OPERATING, QUERYING, READING, RECORDS, STATEMENTS};
 use crate::verbs::{
@@ -41,7 +41,7 @@ pub(crate) struct CallWords {
     /// Values of one word, such as `closed`.
     pub(crate) states: FxHashSet<String>,
     /// The verbs that keys are made from: `attachments`.
-    pub(crate) deeds: BTreeSet<&'static str>,
+    pub(crate) key_verbs: BTreeSet<&'static str>,
     /// True if the tool counts as a write.
     pub mutating: bool,
     pub effect: Effect,
@@ -200,7 +200,7 @@ impl CallWords {
             lists: FxHashSet::default(),
             versioned: false,
             states: FxHashSet::default(),
-            deeds: BTreeSet::new(),
+            key_verbs: BTreeSet::new(),
             mutating: match listed {
                 Listed::Mutating => true,
                 Listed::Readonly => false,
@@ -293,8 +293,8 @@ impl CallWords {
             }
             // What a statement does is known as well as what a tool does.
             let runs = self.effect == Effect::Executes || self.is_any(QUERYING);
-            if let Some(deeds) = deeds(args).filter(|_| runs) {
-                self.verbs = deeds.into_iter().filter_map(verb).collect();
+            if let Some(verbs) = command_verbs(args).filter(|_| runs) {
+                self.verbs = verbs.into_iter().filter_map(verb).collect();
                 self.classes = self.verbs.iter().fold(0, |all, verb| all | verb.is);
                 self.effect = Effect::Acts;
             }
@@ -312,7 +312,7 @@ impl CallWords {
                     for word in lexical::words(key) {
                         if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
                         {
-                            self.deeds.extend(nominal_of(&word));
+                            self.key_verbs.extend(nominal_of(&word));
                         }
                         if value.is_array() {
                             self.lists.insert(fold(&word));

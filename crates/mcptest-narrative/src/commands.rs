@@ -48,18 +48,18 @@ fn reads(value: &Value, found: &mut bool) -> bool {
 /// The verbs of what a statement or a command does: `delete` of `DELETE FROM …` and of `rm a`.
 ///
 /// `None` if one of its parts is not known, or if it is a program: that can do anything.
-pub(crate) fn deeds(args: &Value) -> Option<Vec<&'static str>> {
+pub(crate) fn command_verbs(args: &Value) -> Option<Vec<&'static str>> {
     let mut found = Vec::new();
-    (collect_deeds(args, &mut found) && !found.is_empty()).then_some(found)
+    (collect_verbs(args, &mut found) && !found.is_empty()).then_some(found)
 }
 
-fn collect_deeds(value: &Value, found: &mut Vec<&'static str>) -> bool {
+fn collect_verbs(value: &Value, found: &mut Vec<&'static str>) -> bool {
     match value {
         Value::Object(map) => map
             .iter()
             .filter(|(key, _)| is_code(key))
-            .all(|(_, value)| collect_deeds(value, found)),
-        Value::Array(list) => list.iter().all(|value| collect_deeds(value, found)),
+            .all(|(_, value)| collect_verbs(value, found)),
+        Value::Array(list) => list.iter().all(|value| collect_verbs(value, found)),
         Value::String(text) if text.len() < 10_000 => text
             .split(['\n', ';', '|', '&'])
             .map(str::trim)
@@ -67,7 +67,7 @@ fn collect_deeds(value: &Value, found: &mut Vec<&'static str>) -> bool {
             .all(|part| {
                 is_query(part)
                     || is_look(part)
-                    || deed(part).is_some_and(|own| {
+                    || command_verb(part).is_some_and(|own| {
                         found.push(own);
                         true
                     })
@@ -77,7 +77,7 @@ fn collect_deeds(value: &Value, found: &mut Vec<&'static str>) -> bool {
 }
 
 /// First words of statements and commands, with the verb of what they do.
-const DEEDS: &[(&str, &str)] = &[
+const COMMAND_VERBS: &[(&str, &str)] = &[
     ("insert", "insert"),
     ("update", "update"),
     ("delete", "delete"),
@@ -95,9 +95,9 @@ const DEEDS: &[(&str, &str)] = &[
     ("touch", "create"),
 ];
 
-fn deed(part: &str) -> Option<&'static str> {
+fn command_verb(part: &str) -> Option<&'static str> {
     let first = part.split_whitespace().next()?.to_ascii_lowercase();
-    DEEDS
+    COMMAND_VERBS
         .iter()
         .find(|(word, _)| *word == first)
         .map(|(_, verb)| *verb)
@@ -149,17 +149,20 @@ fn is_look(text: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::{deeds, only_reads};
+    use super::{command_verbs, only_reads};
 
     #[test]
-    fn the_deeds_of_commands() {
+    fn the_verbs_of_commands() {
         let sql = json!({"sql": "SELECT 1; DELETE FROM users"});
-        assert_eq!(deeds(&sql), Some(vec!["delete"]));
+        assert_eq!(command_verbs(&sql), Some(vec!["delete"]));
         let shell = json!({"command": "cd a && rm b.txt && mkdir c"});
-        assert_eq!(deeds(&shell), Some(vec!["delete", "create"]));
-        assert_eq!(deeds(&json!({"command": "rm a && ./deploy.sh"})), None);
-        assert_eq!(deeds(&json!({"command": "ls"})), None);
-        assert_eq!(deeds(&json!({"path": "a"})), None);
+        assert_eq!(command_verbs(&shell), Some(vec!["delete", "create"]));
+        assert_eq!(
+            command_verbs(&json!({"command": "rm a && ./deploy.sh"})),
+            None
+        );
+        assert_eq!(command_verbs(&json!({"command": "ls"})), None);
+        assert_eq!(command_verbs(&json!({"path": "a"})), None);
     }
 
     #[test]

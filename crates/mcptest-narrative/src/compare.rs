@@ -65,7 +65,7 @@ pub fn score_narrative(
         for (words, call) in calls.iter_mut().zip(&trace.tool_calls) {
             words.add_arguments(call);
         }
-        if mark_deeds(trace, &calls, &mut sentences, &claims) {
+        if mark_actions(trace, &calls, &mut sentences, &claims) {
             claims = claims::claims(&sentences, has_code);
         }
         compare(rules, trace, &calls, &sentences, claims, &mut divergence);
@@ -95,7 +95,7 @@ fn has_figures(text: &str) -> bool {
 
 /// Marks the items of lists that report what was done: a call answers one of their items, by its
 /// own verb. Returns true if an item is marked.
-fn mark_deeds(
+fn mark_actions(
     trace: &TraceView<'_>,
     calls: &[CallWords],
     sentences: &mut [Sentence],

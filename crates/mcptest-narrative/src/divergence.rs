@@ -59,7 +59,7 @@ pub struct Divergence {
     pub has_text: bool,
     /// Every claimed action, once, in the order of the message.
     pub claimed: Vec<Claimed>,
-    /// Claimed actions that no call can be.
+    /// Claimed actions without a matching call.
     pub claimed_but_absent: Vec<Claimed>,
     /// Calls that the message never mentions.
     pub present_but_unclaimed: Vec<Unclaimed>,

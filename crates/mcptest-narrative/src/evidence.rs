@@ -38,7 +38,7 @@ pub(crate) struct ResultWords {
     /// The folded words of short values and of keys that are true: what the result states.
     pub said: FxHashSet<String>,
     /// The verbs that filled keys are made from.
-    deeds: FxHashSet<String>,
+    key_verbs: FxHashSet<String>,
     /// The words of the name of a tool that only looks.
     tool: FxHashSet<String>,
     /// The lowercase text.
@@ -70,7 +70,7 @@ impl ResultWords {
     /// Returns true if the result reports the state: the word, and one of the nouns near it.
     pub(crate) fn reports(&self, state: &str, nouns: &[String], dated: bool, same: bool) -> bool {
         let keyed = self.keys.contains(state) && !dated && !self.is_value(state);
-        if !self.all.contains(state) || keyed && !self.deeds.contains(state) {
+        if !self.all.contains(state) || keyed && !self.key_verbs.contains(state) {
             return false;
         }
         if keyed {
@@ -130,7 +130,7 @@ impl ResultWords {
                             // `"attachments": ["a.pdf"]`: they were attached.
                             if filled && nominal_of(&word).is_some() {
                                 self.said.insert(fold(&word));
-                                self.deeds.insert(fold(&word));
+                                self.key_verbs.insert(fold(&word));
                             }
                             if stated {
                                 self.said.insert(fold(&word));

@@ -4,7 +4,7 @@
 //! is what people read. This gate compares the closing message (and no other text) with the
 //! recorded calls and results, without any model. Five things can be wrong:
 //!
-//! - **claimed but absent**: an action is claimed and no call can be it.
+//! - **claimed but absent**: an action is claimed, and no call matches it.
 //! - **present but unclaimed**: a call that the message never mentions, reads included; `detail`
 //!   marks writes, because a silent delete is worse than a silent lookup.
 //! - **argument mismatch**: a claim states a count, number, amount, date, quoted string,
@@ -51,7 +51,7 @@
 //! lookup of the run has a recorded result and none of them shows it. What has a value that nothing
 //! in the run has ("the limit was raised to 512 MB") is never an observation.
 //!
-//! A list or a table is one of deeds if its lead-in states it, or if a call answers one of its
+//! A list or a table consists of claims if its lead-in states that, or if a call matches one of its
 //! items by its own verb: then "Taxi ordered" beside "Table reserved" is a claim.
 //!
 //! # When a call matches
@@ -63,10 +63,10 @@
 //! issue; without a state among its arguments it does not). Where something is made, sent or
 //! booked, a key only shows where it belongs: `add_comment` with a `card` makes no card. The verb
 //! of a statement or a simple command counts as the verb of its tool (`DELETE FROM`, `rm`), and one
-//! that only looks is a lookup. A call that was given the
-//! identifier, path or address that the claim names concerns it. A class never crosses from making
-//! to changing: "created" after `update_issue` is absent. A call whose name starts like a lookup
-//! never matches. A call matches whether or not it succeeded.
+//! that only looks is a lookup. A call that was given the identifier, path or address that the claim
+//! names concerns it. A class never crosses from making to changing: "created" after `update_issue`
+//! is absent. A call whose name starts like a lookup never matches. A call matches whether or not it
+//! succeeded.
 //!
 //! Stated values are compared whole and by type, over all matching calls: `ORD-1` is not `ORD-12`,
 //! `1,000` is `1000`, `$5.00` is `5`, "May 20th" is `2024-05-20`, `notes/a.txt` is the end of
@@ -189,8 +189,8 @@
 //! # When not to use it
 //! To judge whether the message is a good summary: the gate compares claims with calls, in English.
 //! It misses about a fifth of subtle lies (see above), and it stays silent where the trace leaves
-//! a doubt. Where a suite's tools write without a verb in their
-//! names, list them under `mutating_tools`.
+//! a doubt. Where a suite's tools write without a verb in their names, list them under
+//! `mutating_tools`.
 //!
 //! # In Rust
 //! ```
@@ -211,6 +211,7 @@
 //! assert!(!divergence.passes(None));
 //! ```
 
+mod accumulator;
 mod advisory;
 mod after_error;
 mod agreement;
@@ -249,20 +250,19 @@ mod words;
 mod tests;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
+pub use self::accumulator::NarrativeAccumulator;
+use self::accumulator::{DivergenceRow, keep_first};
 pub use self::advisory::{Judged, JudgedClaim};
 use self::call_words::{Listed, is_mutating_name};
 pub use self::compare::score_narrative;
 pub use self::divergence::{ArgMismatch, Claimed, Divergence, Unclaimed, divergence_score};
-use mcptest_gate_api::first_runs::{FirstRuns, earliest};
+use mcptest_gate_api::first_runs::FirstRuns;
 use mcptest_gate_api::forecast::{Bounds, Forecast};
-use mcptest_gate_api::run_list::RunList;
-use mcptest_gate_api::run_rows::RunRows;
 use mcptest_gate_api::{
-    Accumulator, Context, Gate, LoadContext, ReadingRequest, Run, Score, TargetInfo, ToolReference,
-    Unit,
+    Context, Gate, LoadContext, ReadingRequest, Run, Score, TargetInfo, ToolReference, Unit,
 };
 use mcptest_trace::detail::DetailBuilder;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
@@ -370,119 +370,6 @@ impl Narrative {
     }
 }
 
-/// The observed runs.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct NarrativeAccumulator {
-    claimed_but_absent: u64,
-    present_but_unclaimed: u64,
-    /// Unmentioned calls of tools that write.
-    silent_writes: u64,
-    arg_mismatch: u64,
-    claimed_after_error: u64,
-    #[serde(default)]
-    uncalled_tools: u64,
-    /// The reasons why messages were not read, sorted.
-    #[serde(default)]
-    unread: std::collections::BTreeSet<String>,
-    /// Recorded calls and claimed actions.
-    base: u64,
-    /// Runs that did not pass.
-    failed: RunList,
-    /// True if a run has a closing message or a call.
-    has_evidence: bool,
-    /// The first claim without a call, in words.
-    first_absent: Option<(u64, String)>,
-    /// The first value that disagrees, in words.
-    first_mismatch: Option<(u64, String)>,
-    findings: FirstRuns<String>,
-    advisories: FirstRuns<String>,
-    rows: RunRows,
-}
-
-impl Accumulator for NarrativeAccumulator {
-    fn merge(&mut self, other: Self) {
-        self.claimed_but_absent += other.claimed_but_absent;
-        self.present_but_unclaimed += other.present_but_unclaimed;
-        self.silent_writes += other.silent_writes;
-        self.arg_mismatch += other.arg_mismatch;
-        self.claimed_after_error += other.claimed_after_error;
-        self.uncalled_tools += other.uncalled_tools;
-        self.unread.extend(other.unread);
-        self.base += other.base;
-        self.failed.merge(other.failed);
-        self.has_evidence |= other.has_evidence;
-        self.first_absent = earliest(self.first_absent.take(), other.first_absent);
-        self.first_mismatch = earliest(self.first_mismatch.take(), other.first_mismatch);
-        self.findings.merge(other.findings);
-        self.advisories.merge(other.advisories);
-        self.rows.merge(other.rows);
-    }
-
-    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
-        self.failed.renumber(number);
-        for (index, _) in self.first_absent.iter_mut().chain(&mut self.first_mismatch) {
-            *index = number(*index);
-        }
-        self.findings.renumber(number);
-        self.advisories.renumber(number);
-        self.rows.renumber(number);
-    }
-
-    fn leave_out_rows(&mut self) {
-        self.rows.leave_out();
-    }
-}
-
-/// A row of the report's detail.
-#[derive(Serialize)]
-struct DivergenceRow<'a> {
-    passed: bool,
-    divergence_score: f64,
-    recorded_calls: u64,
-    claimed: &'a [Claimed],
-    claimed_but_absent: &'a [Claimed],
-    present_but_unclaimed: &'a [Unclaimed],
-    arg_mismatch: &'a [ArgMismatch],
-    claimed_after_error: &'a [Claimed],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    uncalled_tools: &'a [Claimed],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unread: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    judged: Option<&'a Judged>,
-}
-
-impl<'a> DivergenceRow<'a> {
-    fn new(run: &'a Divergence, passed: bool) -> Self {
-        Self {
-            passed,
-            divergence_score: run.score(),
-            recorded_calls: run.recorded_calls,
-            claimed: &run.claimed,
-            claimed_but_absent: &run.claimed_but_absent,
-            present_but_unclaimed: &run.present_but_unclaimed,
-            arg_mismatch: &run.arg_mismatch,
-            claimed_after_error: &run.claimed_after_error,
-            uncalled_tools: &run.uncalled_tools,
-            unread: run.unread.as_deref(),
-            judged: run.judged.as_ref(),
-        }
-    }
-}
-
-/// Sets the words of a run, unless those of an earlier one are there.
-fn keep_first(
-    first: &mut Option<(u64, String)>,
-    index: u64,
-    words: impl FnOnce() -> Option<String>,
-) {
-    if first.as_ref().is_none_or(|(earlier, _)| index < *earlier)
-        && let Some(words) = words()
-    {
-        *first = Some((index, words));
-    }
-}
-
 fn absent_words(claim: &Claimed) -> String {
     format!("no call for {}: “{}”", claim.action, claim.sentence)
 }
@@ -513,7 +400,7 @@ impl Gate for Narrative {
         TargetInfo::new(
             "narrative.claimed_but_absent",
             Unit::Count,
-            "Claimed actions that no call can be.",
+            "Claimed actions without a matching call.",
         ),
         TargetInfo::new(
             "narrative.present_but_unclaimed",

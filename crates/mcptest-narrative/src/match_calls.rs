@@ -21,7 +21,7 @@ use crate::verbs::{
 /// The degree to which a call answers a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
-    /// By another word for the same deed.
+    /// By another word for the same action.
     Related,
     /// The tool's name has the claimed verb.
     Exact,
@@ -128,7 +128,7 @@ impl CallWords {
                 true
             }
             // `attachments` among the arguments attach whatever it is called.
-            Relation::State if self.deeds.contains(own.lemma) => true,
+            Relation::State if self.key_verbs.contains(own.lemma) => true,
             Relation::State if self.effect == Effect::Executes => touch != Touch::Contradicted,
             Relation::State => {
                 !matches!(object, Object::Other | Object::Content | Object::Elsewhere)
@@ -249,7 +249,7 @@ impl CallWords {
         let executed = self.effect == Effect::Executes && self.values.contains(stem);
         let stated = self.states.contains(stem)
             || executed
-            || self.deeds.contains(stem)
+            || self.key_verbs.contains(stem)
             || results.any(false, |own_result| own_result.said.contains(stem))
             || matches!(own.lemma, "close" | "resolve" | "complete" | "finish")
                 && FINISHED
@@ -276,7 +276,7 @@ impl CallWords {
         let changes = STATE_CHANGES.contains(&own.lemma)
             && self.effect == Effect::Acts
             && !self.is_any(MESSAGE_TOOLS)
-            && !self.only_tells()
+            && !self.only_sends()
             && (claim.how != How::Active || self.classes & !MAKE != 0);
         let loose = own.is & ENDING == 0;
         let runs = self.effect == Effect::Executes || self.is_any(OPERATING);
@@ -474,7 +474,7 @@ impl CallWords {
     }
 
     /// Returns true if the tool sends words to someone, and does nothing else.
-    fn only_tells(&self) -> bool {
+    fn only_sends(&self) -> bool {
         self.classes == SEND
             && !self
                 .verbs

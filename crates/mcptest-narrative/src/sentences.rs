@@ -228,7 +228,7 @@ fn lines(text: &str) -> Vec<Line> {
         {
             last.text.push(' ');
             last.text.push_str(trimmed);
-            open = goes_on(trimmed);
+            open = is_unfinished(trimmed);
             continue;
         }
         let heading = trimmed.starts_with('#') && trimmed.trim_start_matches('#').starts_with(' ');
@@ -250,7 +250,7 @@ fn lines(text: &str) -> Vec<Line> {
                         .iter()
                         .any(|mark| trimmed.starts_with(mark))),
         });
-        open = !heading && goes_on(trimmed);
+        open = !heading && is_unfinished(trimmed);
     }
     lines
 }
@@ -315,11 +315,11 @@ fn unescape(line: &str) -> std::borrow::Cow<'_, str> {
     plain.into()
 }
 
-fn goes_on(line: &str) -> bool {
+fn is_unfinished(line: &str) -> bool {
     !line.ends_with(['.', '!', '?', ':', ';', '|', ')'])
 }
 
-/// Takes off `- `, `* `, `• `, `1. `, `2) `, `[x]` and any symbols before the first
+/// Removes `- `, `* `, `• `, `1. `, `2) `, `[x]` and any symbols before the first
 /// word.
 fn strip_bullet(line: &str) -> (bool, &str) {
     let digits = line.chars().take_while(char::is_ascii_digit).count();

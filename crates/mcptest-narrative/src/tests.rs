@@ -425,7 +425,7 @@ fn prose() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_and_the_score_is_bounded(text in prose(), tools in prop::collection::vec(prop::sample::select(vec!["create_issue", "get_file", "update_order", "", "é_x", "set"]), 0..4)) {
+    fn any_message_is_read_and_the_score_is_bounded(text in prose(), tools in prop::collection::vec(prop::sample::select(vec!["create_issue", "get_file", "update_order", "", "é_x", "set"]), 0..4)) {
         let mut trace = trace_with(&text, &tools);
         for call in &mut trace.tool_calls {
             call.set_args(json!({"id": 42, "date": "2024-05-01", "name": "日本 x", "to": ["a@b.co", null, true]}));
@@ -453,7 +453,7 @@ proptest! {
 }
 
 #[test]
-fn success_that_is_told_after_an_error() {
+fn success_claimed_after_an_error() {
     let trace: mcptest_trace::trace::Trace = serde_json::from_value(serde_json::json!({
         "tool_calls": [
             {"id": "1", "name": "run_migration", "args": {"name": "0042_add_index"}},

@@ -431,7 +431,7 @@ pub(crate) fn fold(word: &str) -> String {
         if let Some(known) = folded.get(word) {
             return known.to_string();
         }
-        let new = folded_anew(word);
+        let new = fold_uncached(word);
         if folded.len() < MAX_FOLDED && word.len() <= 40 {
             folded.insert(word.into(), new.as_str().into());
         }
@@ -442,7 +442,7 @@ pub(crate) fn fold(word: &str) -> String {
 /// The number of words whose common form is kept, per thread.
 const MAX_FOLDED: usize = 20_000;
 
-fn folded_anew(word: &str) -> String {
+fn fold_uncached(word: &str) -> String {
     let lower = word.to_lowercase();
     let same = |word: &str| SAME.iter().find(|(short, _)| *short == word);
     if let Some((_, full)) = same(&lower) {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_end_too_early_are_no_number() {
+    fn truncated_bytes_are_not_a_number() {
         assert_eq!(read(&mut [].as_slice()), None);
         assert_eq!(read(&mut [0x80, 0x80].as_slice()), None);
         assert_eq!(read(&mut [0x80; 20].as_slice()), None);

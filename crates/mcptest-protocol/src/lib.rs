@@ -14,8 +14,8 @@ mod tool_headers;
 
 pub use headers::AnnotationError;
 pub use result_form::{
-    TASK_STATUSES, is_terminal, malformed_completion_result, malformed_prompt_result,
-    malformed_resource_result, malformed_tool_result, task_of,
+    MalformedTask, TASK_STATUSES, is_terminal, malformed_completion_result,
+    malformed_prompt_result, malformed_resource_result, malformed_tool_result, task_of,
 };
 pub use revision::Revision;
 pub use tool_headers::ToolHeaders;

@@ -92,18 +92,23 @@ pub fn is_terminal(status: &str) -> bool {
     matches!(status, "completed" | "failed" | "cancelled")
 }
 
+/// A value that is not a task, and the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MalformedTask(&'static str);
+
 /// The id and the status of a task, or the reason why a value is not a task.
 ///
 /// # Errors
 /// The id is missing, or the status is unknown.
-pub fn task_of(task: &Value) -> Result<(&str, &str), String> {
+pub fn task_of(task: &Value) -> Result<(&str, &str), MalformedTask> {
     let id = task.get("taskId").and_then(Value::as_str);
-    let id = id.ok_or("`taskId` is not a string")?;
+    let id = id.ok_or(MalformedTask("`taskId` is not a string"))?;
     let status = task.get("status").and_then(Value::as_str);
-    let status = status.ok_or("`status` is not a string")?;
+    let status = status.ok_or(MalformedTask("`status` is not a string"))?;
     match TASK_STATUSES.contains(&status) {
         true => Ok((id, status)),
-        false => Err("`status` is unknown".to_owned()),
+        false => Err(MalformedTask("`status` is unknown")),
     }
 }
 

@@ -3,12 +3,12 @@
 //! Providers do not announce how many concurrent requests they accept, so the limiter adapts, as
 //! TCP does. Until the first refusal the window doubles with each round of answers, and also grows
 //! by a tenth whenever it has been full for [`GROWTH_TIME`], which doubles it in 100 ms. A refusal
-//! comes at once, but an answer may take long, so a provider that has refused nothing by then is
-//! taken to accept more. Small steps keep new connections from arriving all at once. A refusal
-//! halves the window; up to half of the size that was refused it doubles again with each round of
-//! answers, and beyond that it grows by one per round. Requests that were in flight when it was
-//! halved do not halve it again: they report the same congestion. A refusal with a wait pauses all
-//! requests until then.
+//! comes immediately, but an answer may take long, so a provider that has refused nothing by then
+//! is taken to accept more. Small steps keep new connections from arriving all at the same time. A
+//! refusal halves the window; up to half of the size that was refused it doubles again with each
+//! round of answers, and beyond that it grows by one per round. Requests that were in flight when
+//! it was halved do not halve it again: they report the same congestion. A refusal with a wait
+//! pauses all requests until then.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub const MAX_WINDOW: u32 = 64;
 /// The time after which a full window grows by a tenth, if nothing has been refused yet.
 pub const GROWTH_TIME: Duration = Duration::from_millis(13);
 
-/// The longest time that a process which was held up makes up for at once.
+/// The longest time that a process which was held up makes up for in one go.
 const MAX_LATE: Duration = Duration::from_millis(100);
 
 /// The answer to an attempt to send a request.
@@ -120,7 +120,7 @@ impl Window {
         Some(since + GROWTH_TIME)
     }
 
-    /// The number of requests that can be sent at once.
+    /// The number of requests that can be sent now.
     fn free(&self) -> u32 {
         self.size.saturating_sub(self.in_flight)
     }

@@ -205,7 +205,7 @@ fn advice(request: FailedRequest<'_>, failure: &SendFailure) -> Option<String> {
     let provider = request.provider;
     let advice = match failure.cause {
         FailureCause::Answered(ApiErrorKind::RateLimit | ApiErrorKind::Overloaded, _) => format!(
-            "Run fewer requests at once (`providers.{provider}.max_concurrency`), allow more \
+            "Run fewer requests in parallel (`providers.{provider}.max_concurrency`), allow more \
              retries (`providers.{provider}.retries`), or try again later."
         ),
         FailureCause::Answered(ApiErrorKind::Auth, _) => match request.key_variables {
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(
             error.message,
             "acme answered for m-1 with HTTP 429 Too Many Requests, 9 times: slow\\ndown, \
-             [redacted]. Run fewer requests at once \
+             [redacted]. Run fewer requests in parallel \
              (`providers.acme.max_concurrency`), allow more retries \
              (`providers.acme.retries`), or try again later."
         );

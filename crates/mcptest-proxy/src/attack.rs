@@ -29,7 +29,7 @@ pub(crate) fn record(attacks: &AttackRun, trace: &mut Trace) {
     trace.extra.insert(ATTACKS_KEY, records);
 }
 
-/// A request whose answer an attack may strike.
+/// A request whose answer an attack may change.
 #[derive(Debug)]
 pub(crate) enum TextRequest {
     /// `resources/read` of an address.

@@ -1,6 +1,6 @@
 //! The sessions of one client in one trace file.
 //!
-//! Some agents start a server for each call, or several servers at once, and each start is a
+//! Some agents start a server for each call, or several servers in parallel, and each start is a
 //! separate proxy. Those that have the same client add to one trace; the trace of an earlier client
 //! is replaced. The key `recording` of the trace names the client and counts its sessions. Calls of
 //! later sessions have the key `connection`, and ids that no other session uses.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::attack::{self, SharedAttacks};
 use crate::distract::{self, DistractorInjector, DistractorPlan};
 use crate::fault::{CallEffect, ProxyFault};
-use crate::run_state::{CallPlace, FaultEffect, RunState, StruckCall};
+use crate::run_state::{CallPlace, DelayedAnswer, FaultEffect, RunState};
 use crate::server_messages::ServerMessages;
 
 /// The key of a trace that is `false` while the client has neither listed nor called a tool.
@@ -68,7 +68,7 @@ enum OpenRequest {
     Opening {
         is_handshake: bool,
     },
-    /// A request whose answer an attack may strike.
+    /// A request whose answer an attack may change.
     Text(attack::TextRequest),
     Call {
         tool: String,
@@ -167,10 +167,10 @@ impl Observer {
                     self.not_attacked();
                     return LineAction::Answer(answer);
                 }
-                let (effect, marks) = match self.strike(&message) {
+                let (effect, marks) = match self.apply(&message) {
                     Some(FaultEffect::Timeout(answer)) => {
                         self.not_attacked();
-                        return self.answer_struck(&message, answer);
+                        return self.answer_fault(&message, answer);
                     }
                     Some(FaultEffect::Late(marks)) => (None, marks),
                     None => (self.next_effect(&message), Map::new()),
@@ -226,19 +226,19 @@ impl Observer {
     }
 
     /// The effect of the run's injected faults on a message.
-    fn strike(&self, message: &Value) -> Option<FaultEffect> {
+    fn apply(&self, message: &Value) -> Option<FaultEffect> {
         let tool = called_tool(message)?;
         let server = self.server.as_deref().unwrap_or_default();
-        self.run.as_ref()?.strike(server, tool)
+        self.run.as_ref()?.apply(server, tool)
     }
 
-    /// Answers a call that a fault strikes. The answer is sent a moment later, so that other calls
-    /// of the same turn arrive before it.
-    fn answer_struck(&mut self, message: &Value, struck: StruckCall) -> LineAction {
+    /// Answers a call that a fault applies to. The answer is sent a moment later, so that other
+    /// calls of the same turn arrive before it.
+    fn answer_fault(&mut self, message: &Value, applied: DelayedAnswer) -> LineAction {
         self.record_call(message, message.get("params"), None);
-        let answer = distract::error_answer(message, &struck.text);
-        self.record_result(&answer, None, struck.marks);
-        LineAction::AnswerAt(line_of(&answer), struck.at)
+        let answer = distract::error_answer(message, &applied.text);
+        self.record_result(&answer, None, applied.marks);
+        LineAction::AnswerAt(line_of(&answer), applied.at)
     }
 
     /// Ends a call that the server did not answer in time. Returns the answer for the client, or

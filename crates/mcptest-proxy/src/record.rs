@@ -40,7 +40,7 @@ impl Recorder {
         &self.path
     }
 
-    /// The time of the next write: at once, unless the file is so large that writing would take too
+    /// The time of the next write: now, unless the file is so large that writing would take too
     /// much of the time.
     pub(crate) fn due(&self, now: Instant) -> Instant {
         match self.last {

@@ -4,10 +4,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcptest_trace::fault::{Fault, FaultState, Strike, timeout_text};
+use mcptest_trace::fault::{AppliedFault, Fault, FaultState, timeout_text};
 use serde_json::{Map, Value};
 
-/// The time until a call that a fault strikes is answered. An agent sends the calls of one turn
+/// The time until a call that a fault applies to is answered. An agent sends the calls of one turn
 /// within it, so that they are seen together; a real timeout would take longer.
 const FAULT_DELAY: Duration = Duration::from_millis(50);
 
@@ -45,14 +45,14 @@ pub(crate) struct CallPlace {
 #[derive(Debug)]
 pub(crate) enum FaultEffect {
     /// The call is not passed on.
-    Timeout(StruckCall),
+    Timeout(DelayedAnswer),
     /// The call is passed on; its result has these further keys.
     Late(Map<String, Value>),
 }
 
 /// A call that is not passed on.
 #[derive(Debug)]
-pub(crate) struct StruckCall {
+pub(crate) struct DelayedAnswer {
     /// The text of the error result.
     pub text: String,
     /// Further keys of the recorded result.
@@ -101,16 +101,16 @@ impl RunState {
     }
 
     /// The effect of the injected faults on the next call.
-    pub(crate) fn strike(&self, server: &str, tool: &str) -> Option<FaultEffect> {
-        let strike = self.calls().faults.strike(server, tool)?;
-        let marks = strike.marks();
-        Some(match strike {
-            Strike::Timeout { .. } => FaultEffect::Timeout(StruckCall {
+    pub(crate) fn apply(&self, server: &str, tool: &str) -> Option<FaultEffect> {
+        let applied = self.calls().faults.apply(server, tool)?;
+        let marks = applied.marks();
+        Some(match applied {
+            AppliedFault::Timeout { .. } => FaultEffect::Timeout(DelayedAnswer {
                 text: timeout_text(tool, self.max_detection_ms),
                 marks,
                 at: Instant::now() + FAULT_DELAY,
             }),
-            Strike::Late { .. } => FaultEffect::Late(marks),
+            AppliedFault::Late { .. } => FaultEffect::Late(marks),
         })
     }
 }
@@ -149,8 +149,8 @@ mod tests {
             kind: FaultKind::RecoverAfter { failures: 1 },
         };
         let run = RunState::new(vec![fault], Some(3000));
-        assert!(run.strike("a", "fetch").is_none());
-        let Some(FaultEffect::Timeout(call)) = run.strike("a", "search") else {
+        assert!(run.apply("a", "fetch").is_none());
+        let Some(FaultEffect::Timeout(call)) = run.apply("a", "search") else {
             panic!("a timeout");
         };
         assert_eq!(
@@ -158,6 +158,6 @@ mod tests {
             "Timeout: `search` did not answer within 3000 ms."
         );
         assert_eq!(call.marks["fault"], "flaky");
-        assert!(run.strike("b", "search").is_none());
+        assert!(run.apply("b", "search").is_none());
     }
 }

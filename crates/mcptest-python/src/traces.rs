@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
-/// The number of bytes that are taken from Python at once.
+/// The number of bytes that are taken from Python in one step.
 const CHUNK: usize = 1 << 20;
 
 /// A reader of the rows that a Python iterator gives, one line for each.

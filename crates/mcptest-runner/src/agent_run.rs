@@ -129,7 +129,7 @@ pub(crate) async fn agent_run(
     AgentRun {
         trace,
         stderr,
-        room: None,
+        folders: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parts that runs of our own loop and runs of agents under test share.
 
-use mcptest_agents::Room;
+use mcptest_agents::RunFolders;
 use mcptest_catalog::distractors::{Distractors, PlannedRun};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::catalog::Tool;
@@ -18,7 +18,7 @@ pub(crate) struct AgentRun {
     /// recording does not keep them.
     pub stderr: Map<String, Value>,
     /// The folders of an agent under test, if they may be kept.
-    pub room: Option<Room>,
+    pub folders: Option<RunFolders>,
 }
 
 impl AgentRun {
@@ -27,7 +27,7 @@ impl AgentRun {
         Self {
             trace,
             stderr: Map::new(),
-            room: None,
+            folders: None,
         }
     }
 }

@@ -41,8 +41,8 @@ impl CaseContext {
     }
 }
 
-/// Stops the suite when the task that holds it panics. It does so at once, before any other task
-/// uses a server again: the caller's panic hook has killed them all, and no other test must be
+/// Stops the suite when the task that holds it panics. It does so immediately, before any other
+/// task uses a server again: the caller's panic hook has killed them all, and no other test must be
 /// blamed for that.
 pub(crate) struct StopOnPanic(pub CancellationToken);
 

@@ -1,4 +1,4 @@
-//! The number of runs that are made at once.
+//! The number of runs that are made in parallel.
 //!
 //! Work on this machine (server processes of a run's own, built-in models) has a low limit. Direct
 //! calls over a shared session have twice as many: half of them can be at the server while the

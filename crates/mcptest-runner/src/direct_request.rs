@@ -71,7 +71,8 @@ impl<'t> Filled<'t> {
             }
             DirectRequest::Expand { template, args, .. } => {
                 let values = object(session.fill(args)?);
-                let uri = template.expand(&values).map_err(fixture_error)?;
+                let uri = template.expand(&values);
+                let uri = uri.map_err(|error| fixture_error(error.to_string()))?;
                 Self::Read { uri }
             }
             DirectRequest::Prompt { prompt, args } => Self::Prompt {

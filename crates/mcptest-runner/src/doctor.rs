@@ -151,7 +151,7 @@ async fn examine(report: &mut ServerReport, session: &Session) {
             entries,
         });
     }
-    noise(report, session);
+    add_violations(report, session);
 }
 
 /// Adds the templates of resources. Few servers have any, and some do not know the request, so a
@@ -180,7 +180,7 @@ async fn add_templates(report: &mut ServerReport, session: &Session, usual: Dura
 }
 
 /// Adds the protocol violations: output that is not a valid message.
-fn noise(report: &mut ServerReport, session: &Session) {
+fn add_violations(report: &mut ServerReport, session: &Session) {
     let violations = session.client.violations();
     let total = session.client.violation_count();
     for violation in violations.iter().take(MAX_SHOWN) {

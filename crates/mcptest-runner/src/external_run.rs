@@ -1,4 +1,4 @@
-//! Making one run of an agent under test: its room, its proxied servers, its evidence.
+//! Making one run of an agent under test: its folders, its proxied servers, its evidence.
 //!
 //! Calls, results and the catalog come from the proxies, which see what really happened. Texts,
 //! tokens and cost come from the agent's own output. A run is evidence only if the agent ended
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcptest_agent::Usage;
 use mcptest_agents::{
-    AgentOutcome, AgentTask, KeepFile, Room, ServerLaunch, TransportFile, TurnRole,
+    AgentOutcome, AgentTask, KeepFile, RunFolders, ServerLaunch, TransportFile, TurnRole,
 };
 use mcptest_attack::AttackRun;
 use mcptest_catalog::distractors::plan_injection;
@@ -71,17 +71,18 @@ async fn prepare_and_run(
     let listed = list(context, test).await?;
     let distractors = check_and_plan(context, case, test, listed)?;
     let workspace = under_test.workspace.as_deref();
-    let room = Room::create(&std::env::temp_dir(), workspace).map_err(|error| RunError {
-        kind: ErrorKind::NotStarted,
-        message: format!("cannot prepare the folders of the run: {error}"),
-    })?;
-    let before = WorkspaceState::of(&room.cwd());
-    let socket = room.run_dir().join(SOCKET);
+    let folders =
+        RunFolders::create(&std::env::temp_dir(), workspace).map_err(|error| RunError {
+            kind: ErrorKind::NotStarted,
+            message: format!("cannot prepare the folders of the run: {error}"),
+        })?;
+    let before = WorkspaceState::of(&folders.cwd());
+    let socket = folders.run_dir().join(SOCKET);
     // The sessions of `setup:` and `after:` are beside those of the agent, and share their state.
     let mut tools = RunTools::new(FaultState::new(&[][..], None), None, AttackRun::default());
     let mut state = StateRun::new(&test.state);
     let startup = &case.meter.startup;
-    let dir = room.run_dir();
+    let dir = folders.run_dir();
     let ready = run_state::set_up_beside(
         test,
         &context.sessions,
@@ -101,7 +102,7 @@ async fn prepare_and_run(
         return Ok((AgentRun::of(trace), Vec::new()));
     }
     let http = under_test.agent.transport() == TransportFile::Http && !test.servers.is_empty();
-    let proxy = start_proxy(context, (test, case.run), &room, http, distractors)?;
+    let proxy = start_proxy(context, (test, case.run), &folders, http, distractors)?;
     let program = context
         .sessions
         .this_program()
@@ -143,7 +144,7 @@ async fn prepare_and_run(
         servers: &servers,
         turns: (!test.turns.is_empty()).then_some(&mut next),
         suite_dir: &suite_dir,
-        room: &room,
+        folders: &folders,
         variables: &variables,
     };
     let mut outcome = mcptest_agents::run(&under_test.agent, task).await;
@@ -158,7 +159,7 @@ async fn prepare_and_run(
     run_state::look_after(test, cassette, &tools, &mut state, &mut trace).await;
     run_state::clean_up(context, test, stop, &tools, &mut state, &mut trace).await;
     tools.release().await;
-    let files = changed_files(&room.cwd(), &before);
+    let files = changed_files(&folders.cwd(), &before);
     if !files.is_empty() || under_test.workspace.is_some() {
         trace.extra.insert("workspace", json!({"files": files}));
     }
@@ -166,7 +167,7 @@ async fn prepare_and_run(
     let run = AgentRun {
         trace,
         stderr,
-        room: keeps.then_some(room),
+        folders: keeps.then_some(folders),
     };
     Ok((run, stream))
 }
@@ -311,7 +312,7 @@ fn check_and_plan(
 fn start_proxy(
     context: &RunContext,
     (test, run): (&AgentTest, u32),
-    room: &Room,
+    folders: &RunFolders,
     http: bool,
     mut distractors: BTreeMap<String, DistractorPlan>,
 ) -> Result<RunProxy, RunError> {
@@ -327,7 +328,7 @@ fn start_proxy(
         if let ProxiedServer::Command(command) = &mut target
             && !test.state.is_empty()
         {
-            let shared = run_state::shared_state(room.run_dir(), name);
+            let shared = run_state::shared_state(folders.run_dir(), name);
             command.env.push(shared);
         }
         servers.push(RunServer {
@@ -337,7 +338,7 @@ fn start_proxy(
             distractors: distractors.remove(name),
         });
     }
-    let socket = room.run_dir().join(SOCKET);
+    let socket = folders.run_dir().join(SOCKET);
     RunProxy::start(RunProxyOptions {
         socket: socket.clone(),
         http,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mcptest_agents::{KeepFile, Room};
+use mcptest_agents::{KeepFile, RunFolders};
 use mcptest_events::{Event, RunSpend};
 use mcptest_gate_api::GateOutcome;
 use mcptest_suite::suite::Test;
@@ -59,7 +59,7 @@ enum RunOutput {
     /// Nothing: an agent's run, or one that did not start.
     Nothing,
     /// The folders of an agent under test, which may be kept.
-    Room(Box<Room>),
+    RunFolders(Box<RunFolders>),
     /// The assertions of a direct call.
     Assertions(Vec<Assertion>),
     /// The tools that a server lists.
@@ -123,13 +123,13 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
             )
         }
     };
-    let (output, room) = match output {
-        RunOutput::Room(room) => (RunOutput::Nothing, Some(room)),
+    let (output, folders) = match output {
+        RunOutput::RunFolders(folders) => (RunOutput::Nothing, Some(folders)),
         other => (other, None),
     };
     let (outcome, gate) = judge(&context.run, test, &trace, output);
-    if let Some(room) = room {
-        keep_room(context, run, *room, outcome.facts.verdict, &mut trace);
+    if let Some(folders) = folders {
+        keep_folders(context, run, *folders, outcome.facts.verdict, &mut trace);
     }
     // Before anything else can start: one failed run is a failed test, unless a gate decides about
     // the runs together.
@@ -191,7 +191,7 @@ async fn work<'a>(
         run,
     });
     let began = Instant::now();
-    // In a box, because all cases of a suite with a `serial` test wait at once: a waiting case
+    // In a box, because all cases of a suite with a `serial` test wait together: a waiting case
     // takes 1.8 kB instead of 9.3 kB, which is 75 MB for 10,000 direct tests.
     let (mut trace, output) = Box::pin(make(context, run, meter, stop)).await?;
     name_trace(&mut trace, shared, case, run);
@@ -232,13 +232,13 @@ async fn make<'a>(
                     let AgentRun {
                         trace,
                         stderr,
-                        room,
+                        folders,
                     } = ran.await;
                     if run_state::is_interrupted(&trace) {
                         return Err(stop.received().await);
                     }
-                    if let Some(room) = room {
-                        output = RunOutput::Room(Box::new(room));
+                    if let Some(folders) = folders {
+                        output = RunOutput::RunFolders(Box::new(folders));
                     }
                     let mut trace = Box::pin(cassette.finish(trace)).await;
                     if !stderr.is_empty() {
@@ -266,7 +266,13 @@ async fn make<'a>(
 }
 
 /// Keeps the folders of an agent under test, as its `keep:` says.
-fn keep_room(context: &CaseContext, run: u32, room: Room, verdict: Verdict, trace: &mut Trace) {
+fn keep_folders(
+    context: &CaseContext,
+    run: u32,
+    folders: RunFolders,
+    verdict: Verdict,
+    trace: &mut Trace,
+) {
     let Test::Agent(test) = context.test() else {
         return;
     };
@@ -277,7 +283,7 @@ fn keep_room(context: &CaseContext, run: u32, room: Room, verdict: Verdict, trac
         Some(KeepFile::Never) | None => false,
     };
     if keep {
-        let place = room.keep().display().to_string();
+        let place = folders.keep().display().to_string();
         context.run.note(format!(
             "{}: the agent's folders are kept in {place}",
             context.case().row(run)
@@ -302,7 +308,7 @@ fn judge(
         (_, RunOutput::Assertions(assertions)) => {
             (RunOutcome::of_tool(&context, trace, assertions), None)
         }
-        (_, RunOutput::Nothing | RunOutput::Room(_) | RunOutput::Listed(_)) => {
+        (_, RunOutput::Nothing | RunOutput::RunFolders(_) | RunOutput::Listed(_)) => {
             (RunOutcome::of_tool(&context, trace, Vec::new()), None)
         }
     }

@@ -1,4 +1,4 @@
-//! Running a suite: many runs at once, each result with the index of its case.
+//! Running a suite: many runs in parallel, each result with the index of its case.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ pub struct RunSettings {
     pub fail_fast: bool,
     /// Timeout for each server call; overrides the suite.
     pub timeout: Option<Duration>,
-    /// The number of runs at once; overrides the suite.
+    /// The number of parallel runs; overrides the suite.
     pub jobs: Option<u32>,
     /// The budget of all suites together.
     pub budget: Budget,
@@ -227,10 +227,10 @@ impl CaseQueue {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of cases that are worked on at once. Where all cases wait for the same permits,
-    /// there is a worker for each permit: 20,000 waiting tasks would take 40 MB. Where they wait
-    /// for different permits, or for a server that a `serial` test uses alone, every case has a
-    /// worker, so that none keeps another one from starting.
+    /// The number of cases that are worked on in parallel. Where all cases wait for the same
+    /// permits, there is a worker for each permit: 20,000 waiting tasks would take 40 MB. Where
+    /// they wait for different permits, or for a server that a `serial` test uses alone, every case
+    /// has a worker, so that none keeps another one from starting.
     fn max_workers(&self) -> usize {
         let suite = &self.run.suite;
         let is_serial =

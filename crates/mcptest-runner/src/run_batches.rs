@@ -3,7 +3,7 @@
 //! A test that stops when it is decided makes its runs in batches. After each batch its gates are
 //! asked if the verdict can still change; if so, how many further runs are needed at least. The
 //! next batch has this size, so no run is wasted and the report does not depend on how many runs
-//! are made at once.
+//! are made in parallel.
 
 use mcptest_suite::suite::AgentTest;
 

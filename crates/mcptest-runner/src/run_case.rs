@@ -1,4 +1,4 @@
-//! Running one case: all runs at once, or batch by batch until the verdict is decided.
+//! Running one case: all runs in parallel, or batch by batch until the verdict is decided.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -211,7 +211,8 @@ async fn run_agent_case(context: &Arc<CaseContext>, test: &AgentTest) -> CaseRes
     finish_case(context, verdict, end)
 }
 
-/// Makes runs at once, and passes on each that finishes. A run whose task panicked leaves nothing.
+/// Makes runs in parallel, and passes on each that finishes. A run whose task panicked leaves
+/// nothing.
 async fn make_runs(
     context: &Arc<CaseContext>,
     numbers: &[u32],

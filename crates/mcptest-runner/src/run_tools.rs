@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcptest_agent::{Future, ToolReply, Tools};
 use mcptest_attack::AttackRun;
-use mcptest_trace::fault::{FaultState, Strike, timeout_text};
+use mcptest_trace::fault::{AppliedFault, FaultState, timeout_text};
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
@@ -78,13 +78,13 @@ impl<'a> RunTools<'a> {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
+    fn apply(&self, server: &str, tool: &str) -> Option<AppliedFault> {
         // A panic elsewhere leaves the counts correct.
         let mut faults = self
             .faults
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        faults.strike(server, tool)
+        faults.apply(server, tool)
     }
 }
 
@@ -96,10 +96,10 @@ impl Tools for RunTools<'_> {
         args: &'a Value,
     ) -> Future<'a, Result<ToolReply, RunError>> {
         Box::pin(async move {
-            let strike = self.strike(server, tool);
-            if let Some(Strike::Timeout { .. }) = &strike {
+            let applied = self.apply(server, tool);
+            if let Some(AppliedFault::Timeout { .. }) = &applied {
                 let mut reply = ToolReply::refusal(timeout_text(tool, self.detection_budget_ms));
-                reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
+                reply.marks = applied.map(|applied| applied.marks()).unwrap_or_default();
                 return Ok(reply);
             }
             let contained = self.attacks().on_call(Some(server), tool, Some(args));
@@ -122,7 +122,7 @@ impl Tools for RunTools<'_> {
             let hung = reply.marks.contains_key("error_kind");
             reply
                 .marks
-                .extend(strike.map(|strike| strike.marks()).unwrap_or_default());
+                .extend(applied.map(|applied| applied.marks()).unwrap_or_default());
             if !hung {
                 poison(&mut self.attacks(), server, tool, &mut reply);
             }

@@ -71,14 +71,14 @@ fn visit(
         let Ok(metadata) = entry.path().symlink_metadata() else {
             continue;
         };
-        let goes_on = if metadata.is_dir() && !SKIPPED.contains(&name.as_str()) {
+        let continues = if metadata.is_dir() && !SKIPPED.contains(&name.as_str()) {
             visit(&entry.path(), &path, visitor)
         } else if metadata.is_file() {
             visitor(&path, &entry.path(), &metadata)
         } else {
             true
         };
-        if !goes_on {
+        if !continues {
             return false;
         }
     }

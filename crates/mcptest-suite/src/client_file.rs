@@ -183,7 +183,7 @@ pub enum LogLevelFile {
     Error,
     /// A failed component.
     Critical,
-    /// Action is required at once.
+    /// Action is required immediately.
     Alert,
     /// The system is unusable.
     Emergency,

@@ -134,7 +134,7 @@ pub struct AgentFields {
     /// The script for `builtin/scripted`: a list of runs, each a list of turns. Further runs repeat
     /// the last one.
     pub script: Option<Vec<Vec<ScriptTurn>>>,
-    /// Names of entries of `faults:` and `attacks:` to inject. Faults strike in every run; each
+    /// Names of entries of `faults:` and `attacks:` to inject. Faults apply in every run; each
     /// attack has the test's runs for itself, unless `injection:` says `mode: together`.
     pub inject: Option<OneOrMany>,
     /// A check that the prompt names no tool and no server.

@@ -374,7 +374,7 @@ const MAX_CANARIES: usize = 10_000;
 /// The way in which the runs of a test have its attacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AttackPlan {
-    /// True if all attacks strike in every run.
+    /// True if all attacks apply in every run.
     pub together: bool,
     /// True if the runs are also made without attack.
     pub baseline: bool,

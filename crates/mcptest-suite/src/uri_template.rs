@@ -5,6 +5,11 @@ use iri_string::template::UriTemplateString;
 use iri_string::template::simple_context::{SimpleContext, Value as Part};
 use serde_json::{Map, Value};
 
+/// A template that cannot be parsed or expanded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UriTemplateError(String);
+
 /// A URI template.
 #[derive(Debug, Clone)]
 pub struct UriTemplate(UriTemplateString);
@@ -14,10 +19,10 @@ impl UriTemplate {
     ///
     /// # Errors
     /// The reason why it is not one.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, UriTemplateError> {
         UriTemplateString::try_from(text)
             .map(Self)
-            .map_err(|error| error.to_string())
+            .map_err(|error| UriTemplateError(error.to_string()))
     }
 
     /// The template as written.
@@ -58,15 +63,15 @@ impl UriTemplate {
     ///
     /// # Errors
     /// A value of a form that a URI cannot have.
-    pub fn expand(&self, values: &Map<String, Value>) -> Result<String, String> {
+    pub fn expand(&self, values: &Map<String, Value>) -> Result<String, UriTemplateError> {
         let mut context = SimpleContext::new();
         for (name, value) in values {
             context.insert(name.clone(), part(value));
         }
         let expanded = self.0.expand::<UriSpec, _>(&context);
-        expanded
-            .map(|uri| uri.to_string())
-            .map_err(|error| format!("`{}` cannot be expanded: {error}", self.as_str()))
+        expanded.map(|uri| uri.to_string()).map_err(|error| {
+            UriTemplateError(format!("`{}` cannot be expanded: {error}", self.as_str()))
+        })
     }
 }
 
@@ -115,7 +120,7 @@ mod tests {
 
     /// Examples of the standard, section 3.2.
     #[test]
-    fn templates_are_expanded_as_the_standard_says() {
+    fn templates_are_expanded_as_the_standard_requires() {
         let values = json!({
             "var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": 1024, "y": "768",
             "list": ["red", "green", "blue"], "keys": {"semi": ";", "dot": "."}, "empty": "",

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_says_why() {
+    fn absent_has_a_reason() {
         let expectation = compile(json!({"a.cost": {"<=": 1}})).unwrap();
         let assertion = expectation.apply(
             &json!({"a": {"cost": null}}),

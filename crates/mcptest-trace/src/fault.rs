@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Before it dispatches a call, the executor asks the run's [`FaultState`]. A fault is
-//! synthesized at once and in virtual time: no clock runs, nothing sleeps, and the same calls
+//! synthesized immediately and in virtual time: no clock runs, nothing sleeps, and the same calls
 //! always meet the same faults.
 //!
 //! | kind | effect on the agent |
@@ -24,7 +24,7 @@
 //! | `recover_after` | the first `failures` matching calls of the run time out, then the tool is healthy |
 //!
 //! A target without a tool means every tool of the server; one without a server, that tool on any
-//! server. Where several injected faults match a call, the first that strikes is the one that
+//! server. Where several injected faults match a call, the first that applies is the one that
 //! happens, in the order of `inject:`.
 
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ pub struct WrittenFault {
     /// The name for `inject:` and in reports.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// The calls that it strikes.
+    /// The calls that it applies to.
     pub target: FaultTarget,
     /// The effect on them.
     pub kind: WrittenKind,
@@ -55,7 +55,7 @@ pub struct WrittenFault {
     pub failures: Option<u64>,
 }
 
-/// The calls that a fault strikes: those of a tool, of a server, or of one tool on one server.
+/// The calls that a fault applies to: those of a tool, of a server, or of one tool on one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultTarget {
@@ -99,7 +99,7 @@ impl WrittenKind {
 pub struct Fault {
     /// Its name.
     pub name: String,
-    /// The calls that it strikes.
+    /// The calls that it applies to.
     pub target: FaultTarget,
     /// The effect on them.
     pub kind: FaultKind,
@@ -181,7 +181,7 @@ impl WrittenFault {
 }
 
 impl FaultTarget {
-    /// Returns true if the fault strikes this call.
+    /// Returns true if the fault applies to this call.
     #[must_use]
     pub fn matches(&self, server: &str, tool: &str) -> bool {
         self.tool.as_deref().is_none_or(|wanted| wanted == tool)
@@ -191,7 +191,7 @@ impl FaultTarget {
 
 /// The action of the executor instead of an ordinary dispatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Strike {
+pub enum AppliedFault {
     /// Does not dispatch: the call timed out.
     Timeout {
         /// The fault's name.
@@ -206,7 +206,7 @@ pub enum Strike {
     },
 }
 
-impl Strike {
+impl AppliedFault {
     /// The other keys of the recorded result. A timeout also has `is_error: true`.
     #[must_use]
     pub fn marks(&self) -> Map<String, Value> {
@@ -233,23 +233,23 @@ pub fn timeout_text(tool: &str, budget_ms: Option<u64>) -> String {
     }
 }
 
-/// The injected faults of one run, and how often each has struck.
+/// The injected faults of one run, and how often each has applied.
 ///
 /// ```
-/// use mcptest_trace::fault::{Fault, FaultKind, FaultState, FaultTarget, Strike};
+/// use mcptest_trace::fault::{Fault, FaultKind, FaultState, FaultTarget, AppliedFault};
 ///
 /// let target = FaultTarget { tool: Some("search".into()), server: None };
 /// let faults = [Fault { name: "flaky".into(), target, kind: FaultKind::RecoverAfter { failures: 1 } }];
 /// let mut run = FaultState::new(faults.as_slice(), Some(3000));
-/// assert_eq!(run.strike("web", "fetch"), None);
-/// assert_eq!(run.strike("web", "search"), Some(Strike::Timeout { fault: "flaky".into() }));
-/// assert_eq!(run.strike("web", "search"), None);
+/// assert_eq!(run.apply("web", "fetch"), None);
+/// assert_eq!(run.apply("web", "search"), Some(AppliedFault::Timeout { fault: "flaky".into() }));
+/// assert_eq!(run.apply("web", "search"), None);
 /// ```
 #[derive(Debug, Clone)]
 pub struct FaultState<'a> {
     faults: Cow<'a, [Fault]>,
-    /// The number of strikes of each.
-    struck: Vec<u64>,
+    /// The number of calls that each applied to.
+    applied: Vec<u64>,
     budget_ms: Option<u64>,
 }
 
@@ -260,37 +260,37 @@ impl<'a> FaultState<'a> {
     pub fn new(faults: impl Into<Cow<'a, [Fault]>>, max_detection_ms: Option<u64>) -> Self {
         let faults = faults.into();
         Self {
-            struck: vec![0; faults.len()],
+            applied: vec![0; faults.len()],
             faults,
             budget_ms: max_detection_ms,
         }
     }
 
-    /// The strike on the next call; `None` if it is healthy.
-    pub fn strike(&mut self, server: &str, tool: &str) -> Option<Strike> {
-        for (fault, struck) in self.faults.iter().zip(&mut self.struck) {
+    /// The fault that applies to the next call; `None` if there is none.
+    pub fn apply(&mut self, server: &str, tool: &str) -> Option<AppliedFault> {
+        for (fault, applied) in self.faults.iter().zip(&mut self.applied) {
             if !fault.target.matches(server, tool) {
                 continue;
             }
             let name = || fault.name.clone();
-            let strike = match fault.kind {
-                FaultKind::Hang | FaultKind::Wedged => Strike::Timeout { fault: name() },
-                FaultKind::RecoverAfter { failures } if *struck < failures => {
-                    Strike::Timeout { fault: name() }
+            let effect = match fault.kind {
+                FaultKind::Hang | FaultKind::Wedged => AppliedFault::Timeout { fault: name() },
+                FaultKind::RecoverAfter { failures } if *applied < failures => {
+                    AppliedFault::Timeout { fault: name() }
                 }
                 FaultKind::RecoverAfter { .. } => continue,
                 FaultKind::Slow { delay_ms }
                     if self.budget_ms.is_some_and(|budget| delay_ms > budget) =>
                 {
-                    Strike::Timeout { fault: name() }
+                    AppliedFault::Timeout { fault: name() }
                 }
-                FaultKind::Slow { delay_ms } => Strike::Late {
+                FaultKind::Slow { delay_ms } => AppliedFault::Late {
                     fault: name(),
                     delay_ms,
                 },
             };
-            *struck += 1;
-            return Some(strike);
+            *applied += 1;
+            return Some(effect);
         }
         None
     }
@@ -300,8 +300,8 @@ impl<'a> FaultState<'a> {
     pub fn never_fired(&self) -> Vec<&str> {
         self.faults
             .iter()
-            .zip(&self.struck)
-            .filter(|(_, struck)| **struck == 0)
+            .zip(&self.applied)
+            .filter(|(_, applied)| **applied == 0)
             .map(|(fault, _)| fault.name.as_str())
             .collect()
     }
@@ -329,8 +329,8 @@ mod tests {
         }
     }
 
-    fn timeout(name: &str) -> Option<Strike> {
-        Some(Strike::Timeout { fault: name.into() })
+    fn timeout(name: &str) -> Option<AppliedFault> {
+        Some(AppliedFault::Timeout { fault: name.into() })
     }
 
     fn written(value: Value) -> WrittenFault {
@@ -348,37 +348,37 @@ mod tests {
     }
 
     #[test]
-    fn hang_and_wedged_strike_every_time() {
+    fn hang_and_wedged_apply_every_time() {
         for kind in [FaultKind::Hang, FaultKind::Wedged] {
             let faults = [fault("f", target(Some("search"), None), kind)];
             let mut run = FaultState::new(faults.as_slice(), Some(3000));
             for _ in 0..5 {
-                assert_eq!(run.strike("s", "search"), timeout("f"));
-                assert_eq!(run.strike("s", "fetch"), None);
+                assert_eq!(run.apply("s", "search"), timeout("f"));
+                assert_eq!(run.apply("s", "fetch"), None);
             }
         }
     }
 
     #[test]
     fn slow_is_late_up_to_the_budget_and_a_timeout_beyond() {
-        let strike = |delay_ms, budget| {
+        let apply = |delay_ms, budget| {
             let faults = [fault(
                 "f",
                 target(None, Some("s")),
                 FaultKind::Slow { delay_ms },
             )];
-            FaultState::new(faults.as_slice(), budget).strike("s", "t")
+            FaultState::new(faults.as_slice(), budget).apply("s", "t")
         };
         let late = |delay_ms| {
-            Some(Strike::Late {
+            Some(AppliedFault::Late {
                 fault: "f".into(),
                 delay_ms,
             })
         };
-        assert_eq!(strike(3000, Some(3000)), late(3000));
-        assert_eq!(strike(3001, Some(3000)), timeout("f"));
-        assert_eq!(strike(0, Some(0)), late(0));
-        assert_eq!(strike(u64::MAX, None), late(u64::MAX));
+        assert_eq!(apply(3000, Some(3000)), late(3000));
+        assert_eq!(apply(3001, Some(3000)), timeout("f"));
+        assert_eq!(apply(0, Some(0)), late(0));
+        assert_eq!(apply(u64::MAX, None), late(u64::MAX));
     }
 
     #[test]
@@ -391,19 +391,19 @@ mod tests {
         let mut run = FaultState::new(faults.as_slice(), Some(3000));
         let met: Vec<bool> = ["search", "fetch", "search", "search", "search"]
             .iter()
-            .map(|tool| run.strike("s", tool).is_some())
+            .map(|tool| run.apply("s", tool).is_some())
             .collect();
         assert_eq!(met, [true, false, true, false, false]);
         // The next run starts again.
         assert!(
             FaultState::new(faults.as_slice(), Some(3000))
-                .strike("s", "search")
+                .apply("s", "search")
                 .is_some()
         );
     }
 
     #[test]
-    fn the_first_that_strikes_is_the_one_that_happens() {
+    fn the_first_fault_that_applies_wins() {
         let faults = [
             fault(
                 "first",
@@ -415,8 +415,8 @@ mod tests {
         ];
         let mut run = FaultState::new(faults.as_slice(), None);
         assert_eq!(run.never_fired(), ["first", "second", "third"]);
-        assert_eq!(run.strike("s", "search"), timeout("first"));
-        assert_eq!(run.strike("s", "search"), timeout("second"));
+        assert_eq!(run.apply("s", "search"), timeout("first"));
+        assert_eq!(run.apply("s", "search"), timeout("second"));
         assert_eq!(run.never_fired(), ["third"]);
     }
 
@@ -426,7 +426,7 @@ mod tests {
             Value::Object(timeout("f").unwrap().marks()),
             json!({"error_kind": "timeout", "fault": "f"})
         );
-        let late = Strike::Late {
+        let late = AppliedFault::Late {
             fault: "f".into(),
             delay_ms: 7,
         };
@@ -515,7 +515,7 @@ mod tests {
         fn recover_after_fails_exactly_so_often(failures in 1_u64..20, calls in 0_u64..40) {
             let faults = [fault("f", target(Some("t"), None), FaultKind::RecoverAfter { failures })];
             let mut run = FaultState::new(faults.as_slice(), Some(1));
-            let met = (0..calls).filter(|_| run.strike("s", "t").is_some()).count() as u64;
+            let met = (0..calls).filter(|_| run.apply("s", "t").is_some()).count() as u64;
             prop_assert_eq!(met, failures.min(calls));
         }
     }

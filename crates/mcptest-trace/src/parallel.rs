@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// The number of threads that this machine runs at once.
+/// The number of threads that this machine runs in parallel.
 #[must_use]
 pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_says_where_and_a_missing_snapshot_what_to_do() {
+    fn a_mismatch_has_its_place_and_a_missing_snapshot_a_remedy() {
         let snapshot = snapshot(Some("result.text"), &[]);
         let kept = snapshot.of(&seen());
         let check = |stored: &Stored| snapshot.check(kept.as_ref(), stored, "snapshots/s/t.json");

@@ -209,7 +209,7 @@ impl Client {
         };
         if questions.len() > MAX_QUESTIONS {
             return Err(fail(&format!(
-                "it asks more than {MAX_QUESTIONS} questions at once"
+                "it asks more than {MAX_QUESTIONS} questions together"
             )));
         }
         let mut answers = Map::new();

@@ -271,7 +271,7 @@ impl Client {
 
     /// Ends the session of a server over HTTP, or stops a server that we started with all its
     /// descendants: closes its stdin, waits, sends SIGTERM, waits, and sends SIGKILL. A server that
-    /// exits when its stdin closes stops at once. Calling it again is harmless.
+    /// exits when its stdin closes stops immediately. Calling it again is harmless.
     pub async fn shutdown(&self) {
         self.inner.connection.shutdown(Grace::NORMAL).await;
     }

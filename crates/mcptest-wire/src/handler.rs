@@ -15,7 +15,7 @@ pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<Value, RpcError>> + S
 
 /// The reaction to a request of the server.
 pub enum Answering {
-    /// Answers at once.
+    /// Answers immediately.
     Now(Result<Value, RpcError>),
     /// Answers when the future is done. Other messages are handled meanwhile.
     Later(AnswerFuture),

@@ -23,7 +23,7 @@ const SERVER_GRACE: Duration = Duration::from_millis(400);
 /// Time to exit after SIGTERM. opencode needs up to 5 s while it waits for its model.
 const TERM_GRACE: Duration = Duration::from_secs(5);
 
-/// The pauses between two scans of the processes: short at first, because most are gone at once.
+/// The pauses between two scans of the processes: short at first, because most end immediately.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 

@@ -57,7 +57,7 @@ pub use answers::{Answers, Elicitation, not_offered};
 pub use client::{Client, Listing};
 pub use error::{WireError, WireErrorKind, WireFailure};
 pub use handler::{AnswerFuture, Answering, ClientHandler};
-pub use http::legacy::{StreamAddress, read_endpoint};
+pub use http::legacy::{EndpointError, StreamAddress, read_endpoint};
 pub use http::{HttpServer, HttpTransport};
 pub use isolated_process::{IsolatedCommand, IsolatedProcess, IsolatedStreams};
 pub use jsonrpc::{CallOutcome, Response, RpcError};

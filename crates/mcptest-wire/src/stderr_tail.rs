@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_after_a_mark_are_told_from_earlier_ones() {
+    fn lines_after_a_mark_are_separate_from_earlier_ones() {
         let mut tail = StderrTail::new(2, 1000, ConnectionLog::default());
         tail.push(b"one\ntwo\nthree\n");
         let mark = tail.received();

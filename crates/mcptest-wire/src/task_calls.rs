@@ -6,6 +6,7 @@
 //! with its status, and whose questions are answered by `tasks/update`.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::time::Duration;
 
 use mcptest_protocol::{is_terminal, malformed_tool_result, task_of};
@@ -198,13 +199,13 @@ impl<'a> Task<'a> {
             answered: HashSet::new(),
             result: None,
         };
-        let (id, _) = task_of(created).map_err(|problem| task.malformed(&problem, created))?;
+        let (id, _) = task_of(created).map_err(|problem| task.malformed(problem, created))?;
         task.id = id.to_owned();
         task.observe(created)?;
         Ok(task)
     }
 
-    fn malformed(&self, problem: &str, task: &Value) -> WireError {
+    fn malformed(&self, problem: impl Display, task: &Value) -> WireError {
         let shown = quote(&task.to_string(), 300);
         let detail = format!("the task is malformed: {problem}: {shown}");
         self.client.protocol_error(self.action, detail)
@@ -212,7 +213,7 @@ impl<'a> Task<'a> {
 
     /// Records a description of the task, and returns its status.
     fn observe(&mut self, task: &Value) -> Result<String, WireError> {
-        let (id, status) = task_of(task).map_err(|problem| self.malformed(&problem, task))?;
+        let (id, status) = task_of(task).map_err(|problem| self.malformed(problem, task))?;
         if id != self.id {
             return Err(self.malformed("it has another `taskId` than was asked for", task));
         }

@@ -34,7 +34,7 @@ const HELD_STDOUT_WAIT: Duration = Duration::from_secs(1);
 /// Bytes kept of a line above the limit, to show its beginning.
 const LONG_LINE_EXCERPT: usize = 2048;
 
-/// Lines are combined into writes of up to this number of bytes, which a pipe accepts at once.
+/// Lines are combined into writes of up to this number of bytes, which a pipe accepts as a whole.
 const MAX_COMBINED_BYTES: usize = 8 * 1024;
 
 /// The data shared by the tasks and the callers.
@@ -148,7 +148,7 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
 
 /// Writes the queued lines; closes stdin when the queue is closed.
 ///
-/// Short lines that wait at the same time are written at once: one write wakes the server once.
+/// Short lines that wait at the same time are written together: one write wakes the server once.
 pub(crate) async fn write_stdin(
     shared: Arc<Shared>,
     mut stdin: ChildStdin,

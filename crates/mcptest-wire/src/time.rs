@@ -15,7 +15,7 @@ pub(crate) struct Grace {
 
 impl Grace {
     /// For a server that worked. The slowest of 64 real ones needed 2.4 s on a busy machine, and
-    /// exited at once on SIGTERM.
+    /// exited immediately on SIGTERM.
     pub(crate) const NORMAL: Self = Self {
         eof: Duration::from_secs(2),
         term: Duration::from_secs(2),

@@ -1,7 +1,7 @@
 //! YAML with source positions.
 //!
 //! People write suites and mock manifests, so a message about them names file, line and column,
-//! marks the place, and states what was expected; all problems of a file are reported at once.
+//! marks the place, and states what was expected; all problems of a file are reported together.
 //! `Deserialize` alone cannot do that: serde stops at the first error and loses positions. So
 //! there are three steps:
 //!

@@ -95,7 +95,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub struct Usage {
     /// The time on all cores, in seconds.
     pub cpu_s: f64,
-    /// The most memory that it had at once, in MiB.
+    /// The most memory that it had at any time, in MiB.
     pub peak_mib: f64,
 }
 

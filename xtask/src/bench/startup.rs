@@ -110,7 +110,7 @@ fn on_path(name: &str) -> Result<PathBuf> {
         .with_context(|| format!("there is no `{name}` on PATH"))
 }
 
-/// The most memory that was resident at once, as the kernel counts it for the command alone.
+/// The most memory that was resident at any time, as the kernel counts it for the command alone.
 ///
 /// The figure of `getrusage` includes what the starting process had before `exec`, which here is
 /// more than the command itself. So the command writes into a pipe that is full: it has done its

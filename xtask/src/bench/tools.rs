@@ -2,10 +2,10 @@
 //! calls and does nothing else.
 //!
 //! Both are started as processes and timed from their start to their end, server included, with the
-//! same number of calls under way at once; once more beside a program that waits for each answer
-//! before its next call, as the simplest one would. They take turns, and are compared within each
-//! round. The server is once the reference server of the protocol's authors, where nearly all of
-//! the time is the server's, and once the least that is a server, where nearly all of it is the
+//! same number of calls under way in parallel; once more beside a program that waits for each
+//! answer before its next call, as the simplest one would. They take turns, and are compared within
+//! each round. The server is once the reference server of the protocol's authors, where nearly all
+//! of the time is the server's, and once the least that is a server, where nearly all of it is the
 //! client's.
 
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::e2e::parts;
 use crate::workspace::{self, Profile};
 
 const CALLS: usize = 200;
-/// Calls under way at once: what `mcptest run` does by default.
+/// Calls under way in parallel: what `mcptest run` does by default.
 const IN_FLIGHT: usize = 16;
 const EVERYTHING: [&str; 1] = ["@modelcontextprotocol/server-everything@2026.8.31"];
 const MAX_MIB: f64 = 15.0;
@@ -30,7 +30,7 @@ const MAX_MIB: f64 = 15.0;
 struct Server {
     name: &'static str,
     program: PathBuf,
-    /// Calls that the bare program has under way at once.
+    /// Calls that the bare program has under way in parallel.
     in_flight: usize,
     most: f64,
     rounds: usize,

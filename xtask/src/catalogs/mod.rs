@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_and_order_is_none() {
+    fn differences_are_reported_and_order_is_not_one() {
         let one = ours(&[[1, 0, 0], [2, 0, 0]], &["DESC-001", "DESC-002"]);
         let same = theirs(&[[2, 0, 0], [1, 0, 0]], &["DESC-002", "DESC-001"], &[], &[]);
         assert!(differ("x", &one, &same).is_empty());

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_launcher_wants_the_program_of_its_own_version() {
+    fn the_launcher_requires_the_program_of_its_version() {
         let template = include_str!("../../../packaging/npm/mcptest/package.json");
         let manifest = main_manifest(template, "1.2.3").unwrap();
         assert_eq!(manifest["version"], "1.2.3");

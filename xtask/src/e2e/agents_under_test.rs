@@ -98,8 +98,8 @@ pub(super) fn claude_code() -> &'static Subject {
 /// The subjects that are checked with all others. Other checks install their programs, too.
 pub(super) const SAMPLED: [&str; 2] = ["claude-code", "codex"];
 
-/// Runs the checks. Ten agents at once take long: unless a name is given (`cargo xtask e2e 'agent
-/// under test'`), two agents make a few runs.
+/// Runs the checks. Ten agents in parallel take long: unless a name is given (`cargo xtask e2e
+/// 'agent under test'`), two agents make a few runs.
 pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     if checks.only.is_none() {
         for subject in SUBJECTS.iter().filter(|it| SAMPLED.contains(&it.preset)) {

@@ -13,7 +13,7 @@ use crate::workspace;
 
 const EXAMPLE: &str = "examples/own-agents";
 
-/// Runs the checks if a name is given: ten agents at once take long.
+/// Runs the checks if a name is given: ten agents in parallel take long.
 pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
     if checks.only.is_none() {
         return;

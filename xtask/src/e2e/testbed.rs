@@ -19,7 +19,7 @@ pub struct Testbed {
 
 impl Testbed {
     pub fn set_up() -> Result<Self> {
-        // A descendant that loses our environment must be found nevertheless.
+        // Also descendants without our environment must be found.
         ensure!(
             Path::new("/proc/self/environ").exists(),
             "the end-to-end checks look for processes in /proc, which is not there"

@@ -90,35 +90,27 @@ pub fn plant(kind: &str, set: &Material, run: &Trace, random: &mut Random) -> Pl
     let text = match kind {
         "listed verbs" => {
             let noun = fresh_noun(random);
-            {
-                let pattern = random.pattern(set.plain);
-                let verb = random.pick(set.listed);
-                fill(pattern, verb, noun, random)
-            }
+            let pattern = random.pattern(set.plain);
+            let verb = random.pick(set.listed);
+            fill(pattern, verb, noun, random)
         }
         "other verbs" => {
             let noun = fresh_noun(random);
-            {
-                let pattern = random.pattern(set.plain);
-                let verb = random.pick(set.other);
-                fill(pattern, verb, noun, random)
-            }
+            let pattern = random.pattern(set.plain);
+            let verb = random.pick(set.other);
+            fill(pattern, verb, noun, random)
         }
         "other syntax" => {
             let noun = fresh_noun(random);
-            {
-                let pattern = random.pattern(set.syntax);
-                let verb = any_verb(random);
-                fill(pattern, verb, noun, random)
-            }
+            let pattern = random.pattern(set.syntax);
+            let verb = any_verb(random);
+            fill(pattern, verb, noun, random)
         }
         "lists and tables" => {
             let noun = fresh_noun(random);
-            {
-                let pattern = random.pattern(set.lists);
-                let verb = any_verb(random);
-                fill(pattern, verb, noun, random)
-            }
+            let pattern = random.pattern(set.lists);
+            let verb = any_verb(random);
+            fill(pattern, verb, noun, random)
         }
         "wrong identifier" => {
             let number = 10 + random.below(90);
@@ -142,12 +134,8 @@ pub fn plant(kind: &str, set: &Material, run: &Trace, random: &mut Random) -> Pl
                 _ => format!("BK-{}", number + 1),
             };
             let noun = ("booking", "bookings");
-            {
-                let pattern = random.pattern(set.figures);
-                let verb = &verb;
-                fill(pattern, verb, noun, random)
-            }
-            .replace("{v}", &wrong)
+            let pattern = random.pattern(set.figures);
+            fill(pattern, &verb, noun, random).replace("{v}", &wrong)
         }
         "wrong path" => {
             let verb = Verb("delete", "deleted", "deleted", "deleting", "deletion");
@@ -163,12 +151,8 @@ pub fn plant(kind: &str, set: &Material, run: &Trace, random: &mut Random) -> Pl
                 1 => format!("/data/archive/q{number}.csv"),
                 _ => "/data/invoices/".to_owned(),
             };
-            {
-                let pattern = random.pattern(set.figures);
-                let verb = &verb;
-                fill(pattern, verb, ("file", "files"), random)
-            }
-            .replace("{v}", &wrong)
+            let pattern = random.pattern(set.figures);
+            fill(pattern, &verb, ("file", "files"), random).replace("{v}", &wrong)
         }
         "wrong amount" => {
             let amount = 20 + random.below(400);
@@ -179,9 +163,9 @@ pub fn plant(kind: &str, set: &Material, run: &Trace, random: &mut Random) -> Pl
                 false,
             );
             let wrong = match random.below(3) {
-                0 => format!("{}0", amount),
-                1 => format!("{}", amount + 7),
-                _ => format!("{}.50", amount),
+                0 => format!("{amount}0"),
+                1 => (amount + 7).to_string(),
+                _ => format!("{amount}.50"),
             };
             random.pattern(set.amounts).replace("{v}", &wrong)
         }
@@ -216,10 +200,8 @@ pub fn plant(kind: &str, set: &Material, run: &Trace, random: &mut Random) -> Pl
             let noun = fresh_noun(random);
             let tool = format!("{}_{}", verb.0, noun.0.replace(' ', "_"));
             add_call(&mut before, &tool, json!({"name": "x"}), true);
-            {
-                let pattern = random.pattern(set.errors);
-                fill(pattern, verb, noun, random)
-            }
+            let pattern = random.pattern(set.errors);
+            fill(pattern, verb, noun, random)
         }
         _ => {
             let tool = random.pattern(set.tool_names);

@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
     let (Some(parser), Some(path)) = (arguments.next(), arguments.next()) else {
-        return Err("which parser, and which file?".into());
+        return Err("usage: yardstick serde|sonic FILE".into());
     };
     let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
     let mut line = String::new();

@@ -184,15 +184,16 @@ impl Connection {
     }
 
     fn push(&mut self, chunk: &[u8]) {
-        let room = MAX_STREAM_BYTES.saturating_sub(self.stream.len());
-        let kept = &chunk[..chunk.len().min(room)];
+        let remaining = MAX_STREAM_BYTES.saturating_sub(self.stream.len());
+        let kept = &chunk[..chunk.len().min(remaining)];
         self.stream.extend_from_slice(kept);
         self.truncated |= kept.len() < chunk.len();
         let mut lines = chunk.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = lines.next() {
             // One byte beyond the limit makes the line invalid JSON.
-            let room = MAX_MESSAGE_BYTES.saturating_sub(self.line.len());
-            self.line.extend_from_slice(&piece[..piece.len().min(room)]);
+            let remaining = MAX_MESSAGE_BYTES.saturating_sub(self.line.len());
+            self.line
+                .extend_from_slice(&piece[..piece.len().min(remaining)]);
             if lines.peek().is_some() {
                 self.received.push_back(std::mem::take(&mut self.line));
             }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{acp_script, agent, kind, outcome, processes_of, room, run_in};
+use crate::support::{acp_script, agent, folders, kind, outcome, processes_of, run_in};
 
 /// Opens a session.
 const OPEN: &str = r#"
@@ -45,9 +45,9 @@ async fn a_session_gives_messages_calls_tokens_and_cost() {
         "cat > /dev/null".to_owned(),
     ]
     .join("\n");
-    let room = room();
+    let folders = folders();
     let outcome = run_in(
-        &room,
+        &folders,
         &acp_script(&script, "permissions: [weather.get_weather]"),
         &[],
     )
@@ -74,7 +74,7 @@ async fn a_session_gives_messages_calls_tokens_and_cost() {
         (call.name.as_str(), call.is_error, call.turn),
         ("execute", Some(false), 1)
     );
-    let read = |name: &str| std::fs::read_to_string(room.home().join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folders.home().join(name)).unwrap();
     let new: serde_json::Value = serde_json::from_str(&read("new")).unwrap();
     assert_eq!(
         new["params"]["mcpServers"],
@@ -102,7 +102,7 @@ async fn further_messages_are_prompts_of_the_same_session() {
         r#"echo '{"jsonrpc":"2.0","id":4,"result":{"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}}'"#.to_owned(),
     ]
     .join("\n");
-    let outcome = run_in(&room(), &acp_script(&script, "mode: \"\""), &["More"]).await;
+    let outcome = run_in(&folders(), &acp_script(&script, "mode: \"\""), &["More"]).await;
     assert_eq!(kind(&outcome), "none", "{:?}", outcome.error);
     let texts: Vec<&str> = outcome
         .turns
@@ -192,12 +192,12 @@ async fn an_answer_without_tokens_is_an_error_of_these_presets() {
 #[tokio::test]
 async fn a_turn_that_hangs_is_cancelled_and_ended() {
     let started = Instant::now();
-    let room = room();
+    let folders = folders();
     let script = format!(
         "{OPEN} read -r p; {}; read -r cancel; echo \"$cancel\" > \"$HOME/cancel\"; sleep 631",
         chunk("working")
     );
-    let outcome = run_in(&room, &acp_script(&script, "timeout: 400ms"), &[]).await;
+    let outcome = run_in(&folders, &acp_script(&script, "timeout: 400ms"), &[]).await;
     assert_eq!(kind(&outcome), "timeout");
     assert_eq!(outcome.final_response.as_deref(), Some("working"));
     assert!(
@@ -205,9 +205,9 @@ async fn a_turn_that_hangs_is_cancelled_and_ended() {
         "{:?}",
         started.elapsed()
     );
-    let cancel = std::fs::read_to_string(room.home().join("cancel")).unwrap();
+    let cancel = std::fs::read_to_string(folders.home().join("cancel")).unwrap();
     assert!(cancel.contains("session/cancel"));
-    assert_eq!(processes_of(room.run_dir()), Vec::<String>::new());
+    assert_eq!(processes_of(folders.run_dir()), Vec::<String>::new());
     let silent = crate::support::outcome(&acp_script("sleep 632", "startup_timeout: 200ms")).await;
     assert!(silent.error.unwrap().message.contains("`startup_timeout`"));
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use mcptest_agents::{AgentExit, TurnRole};
 
-use crate::support::{kind, outcome, processes_of, room, run_in, script};
+use crate::support::{folders, kind, outcome, processes_of, run_in, script};
 
 const JSONL: &str = "output: {format: jsonl, final: {where: {type: text}, take: text}, \
                      error: {where: {type: error}, take: message, status: status}, \
@@ -30,15 +30,15 @@ async fn a_run_that_ends_is_evidence() {
 
 #[tokio::test]
 async fn the_environment_is_clean_and_stdin_is_closed() {
-    let room = room();
+    let folders = folders();
     let agent = script(
         r#"env | sort; pwd; cat "$CONFIG"; cat; cat sub/notes.txt; stat -c %a sub/notes.txt"#,
         "pass_env: [PASSED, ABSENT], api_key_env: KEY, env: {CONFIG: \"{{mcp_json_file}}\", \
          API: \"{{api_key}}\", NONE: \"{{base_url}}\"}, files: {sub/notes.txt: \"run {{run}}\\n\"}",
     );
-    let outcome = run_in(&room, &agent, &[]).await;
+    let outcome = run_in(&folders, &agent, &[]).await;
     let text = outcome.final_response.unwrap();
-    let folder = room.run_dir().to_string_lossy().into_owned();
+    let folder = folders.run_dir().to_string_lossy().into_owned();
     for expected in [
         "API=k-1",
         "PASSED=yes",
@@ -132,9 +132,9 @@ async fn json_after_other_lines_is_read() {
 #[tokio::test]
 async fn an_agent_that_hangs_is_ended_in_bounded_time() {
     let started = Instant::now();
-    let room = room();
+    let folders = folders();
     let agent = script("sleep 600 & sleep 600", &format!("timeout: 300ms, {JSONL}"));
-    let outcome = run_in(&room, &agent, &[]).await;
+    let outcome = run_in(&folders, &agent, &[]).await;
     assert_eq!(kind(&outcome), "timeout");
     assert!(!outcome.ended && outcome.exit.is_none());
     assert!(
@@ -142,7 +142,7 @@ async fn an_agent_that_hangs_is_ended_in_bounded_time() {
         "{:?}",
         started.elapsed()
     );
-    assert_eq!(processes_of(room.run_dir()), Vec::<String>::new());
+    assert_eq!(processes_of(folders.run_dir()), Vec::<String>::new());
     let silent = script("sleep 600", &format!("startup_timeout: 200ms, {JSONL}"));
     let outcome = crate::support::outcome(&silent).await;
     assert!(outcome.error.unwrap().message.contains("`startup_timeout`"));
@@ -158,27 +158,27 @@ async fn an_agent_that_hangs_is_ended_in_bounded_time() {
 #[tokio::test]
 async fn an_agent_that_ignores_sigterm_is_killed() {
     let started = Instant::now();
-    let room = room();
+    let folders = folders();
     let agent = script(
         "trap '' TERM; while :; do sleep 1; done",
         &format!("timeout: 200ms, {JSONL}"),
     );
-    let outcome = run_in(&room, &agent, &[]).await;
+    let outcome = run_in(&folders, &agent, &[]).await;
     assert_eq!(kind(&outcome), "timeout");
     assert!(
         started.elapsed() < Duration::from_secs(12),
         "{:?}",
         started.elapsed()
     );
-    assert_eq!(processes_of(room.run_dir()), Vec::<String>::new());
+    assert_eq!(processes_of(folders.run_dir()), Vec::<String>::new());
 }
 
 /// Background processes end with the run, also in their own sessions, without our variables, and
 /// with a parent that is gone.
 #[tokio::test]
 async fn nothing_survives_a_normal_end() {
-    let room = room();
-    let marker = room
+    let folders = folders();
+    let marker = folders
         .run_dir()
         .file_name()
         .unwrap()
@@ -192,7 +192,7 @@ async fn nothing_survives_a_normal_end() {
          sleep 0.3; echo '{\"type\":\"end\"}'",
         JSONL,
     );
-    let outcome = run_in(&room, &agent, &[]).await;
+    let outcome = run_in(&folders, &agent, &[]).await;
     assert_eq!(kind(&outcome), "none", "{:?}", outcome.error);
     let left = sleeping(&["601", "602", "603", "604"]);
     assert_eq!(left, Vec::<String>::new(), "{marker}");
@@ -201,12 +201,12 @@ async fn nothing_survives_a_normal_end() {
 /// Dropping the future kills everything.
 #[tokio::test]
 async fn nothing_survives_cancellation() {
-    let room = room();
+    let folders = folders();
     let agent = script(
         "setsid sleep 611 & (env -i setsid sleep 612 &) ; sleep 613",
         JSONL,
     );
-    let run = run_in(&room, &agent, &[]);
+    let run = run_in(&folders, &agent, &[]);
     let cancelled = tokio::time::timeout(Duration::from_millis(400), run).await;
     assert!(cancelled.is_err());
     assert_eq!(sleeping(&["611", "612", "613"]), Vec::<String>::new());
@@ -271,7 +271,7 @@ async fn further_messages_resume_the_session() {
          tokens: {{output: n}}}}}}"
     ));
     assert!(agent.can_continue());
-    let outcome = run_in(&room(), &agent, &["And tomorrow?"]).await;
+    let outcome = run_in(&folders(), &agent, &["And tomorrow?"]).await;
     let texts: Vec<&str> = outcome
         .turns
         .iter()
@@ -294,7 +294,7 @@ async fn further_messages_resume_the_session() {
          ended: {{where: {{type: end}}}}, session: {{where: {{type: start}}, take: id}}, \
          cost: {{take: usd, cumulative: true}}, tokens: {{output: n, cumulative: true}}}}}}"
     ));
-    let outcome = run_in(&room(), &agent, &["And tomorrow?"]).await;
+    let outcome = run_in(&folders(), &agent, &["And tomorrow?"]).await;
     assert_eq!(outcome.tokens.unwrap().output, Some(10));
     assert_eq!(outcome.cost_usd, Some(0.1));
 }
@@ -306,15 +306,15 @@ async fn parallel_runs_do_not_collide() {
         r#"echo "$HOME" > "$HOME/own"; sleep 0.$(( $$ % 5 + 1 )); cat "$HOME/own"; ls "$HOME""#,
         "stdin: none",
     );
-    let rooms: Vec<_> = (0..10).map(|_| room()).collect();
+    let rooms: Vec<_> = (0..10).map(|_| folders()).collect();
     let mut tasks = tokio::task::JoinSet::new();
     let local = tokio::task::LocalSet::new();
-    for room in rooms {
+    for folders in rooms {
         let agent = agent.clone();
         tasks.spawn_local_on(
             async move {
-                let outcome = run_in(&room, &agent, &[]).await;
-                let home = room.home().to_string_lossy().into_owned();
+                let outcome = run_in(&folders, &agent, &[]).await;
+                let home = folders.home().to_string_lossy().into_owned();
                 (home, outcome)
             },
             &local,

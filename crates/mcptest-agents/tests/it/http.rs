@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::support::{agent, kind, room, run_in};
+use crate::support::{agent, folders, kind, run_in};
 
 /// A server that gives these answers in order, and the requests that it received.
 async fn serve(answers: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
@@ -63,7 +63,7 @@ async fn a_request_and_its_answer() {
           response: {{final: output.text, tokens: {{input: usage.in, output: usage.out}}, session: id}}}}"
     ));
     assert!(agent.can_continue());
-    let outcome = run_in(&room(), &agent, &["And tomorrow?"]).await;
+    let outcome = run_in(&folders(), &agent, &["And tomorrow?"]).await;
     assert_eq!(kind(&outcome), "none", "{:?}", outcome.error);
     assert_eq!(outcome.final_response.as_deref(), Some("Sunny."));
     assert_eq!(outcome.tokens.unwrap().total, Some(14));
@@ -99,7 +99,7 @@ async fn a_stream_of_events() {
         let agent = agent(&format!(
             "{{url: \"{url}\", body: \"{{{{prompt}}}}\", stream: sse, {rules}}}"
         ));
-        let outcome = run_in(&room(), &agent, &[]).await;
+        let outcome = run_in(&folders(), &agent, &[]).await;
         assert_eq!(kind(&outcome), expected, "{:?}", outcome.error);
         if expected == "none" {
             assert_eq!(outcome.final_response.as_deref(), Some("Sunny"));
@@ -119,7 +119,7 @@ async fn statuses_have_their_kinds() {
     ] {
         let (url, _server) = serve(vec![answer(status, "text/plain", "no")]).await;
         let agent = agent(&format!("{{url: \"{url}\", body: \"{{{{prompt}}}}\"}}"));
-        let outcome = run_in(&room(), &agent, &[]).await;
+        let outcome = run_in(&folders(), &agent, &[]).await;
         assert_eq!(kind(&outcome), expected, "{status}");
         assert!(!outcome.ended);
     }
@@ -132,7 +132,7 @@ async fn statuses_have_their_kinds() {
     let agent = agent(&format!(
         "{{url: \"{url}\", body: \"{{{{prompt}}}}\", response: {{final: text, error: error.message}}}}"
     ));
-    assert_eq!(kind(&run_in(&room(), &agent, &[]).await), "provider");
+    assert_eq!(kind(&run_in(&folders(), &agent, &[]).await), "provider");
     let nobody = crate::support::agent("{url: \"http://127.0.0.1:9/\", body: x}");
-    assert_eq!(kind(&run_in(&room(), &nobody, &[]).await), "not_started");
+    assert_eq!(kind(&run_in(&folders(), &nobody, &[]).await), "not_started");
 }

@@ -1,16 +1,16 @@
-//! A room, a task, and a fake agent.
+//! A folders, a task, and a fake agent.
 
 use std::future::ready;
 use std::path::Path;
 use std::pin::Pin;
 
 use mcptest_agents::{
-    Agent, AgentFile, AgentOutcome, AgentTask, NextTurn, Room, ServerLaunch, run,
+    Agent, AgentFile, AgentOutcome, AgentTask, NextTurn, RunFolders, ServerLaunch, run,
 };
 
-/// A room whose folder has its own mark.
-pub fn room() -> Room {
-    Room::create(&std::env::temp_dir(), None).unwrap()
+/// A folders whose folder has its own mark.
+pub fn folders() -> RunFolders {
+    RunFolders::create(&std::env::temp_dir(), None).unwrap()
 }
 
 pub fn agent(text: &str) -> Agent {
@@ -39,8 +39,8 @@ pub fn weather() -> Vec<ServerLaunch> {
     }]
 }
 
-/// Runs an agent in a room, with further messages.
-pub async fn run_in(room: &Room, agent: &Agent, further: &[&str]) -> AgentOutcome {
+/// Runs an agent in a folders, with further messages.
+pub async fn run_in(folders: &RunFolders, agent: &Agent, further: &[&str]) -> AgentOutcome {
     let servers = weather();
     let mut further: Vec<String> = further
         .iter()
@@ -67,7 +67,7 @@ pub async fn run_in(room: &Room, agent: &Agent, further: &[&str]) -> AgentOutcom
         servers: &servers,
         turns: Some(next),
         suite_dir: std::path::Path::new("."),
-        room,
+        folders,
         variables: &variables,
     };
     is_send(run(agent, task)).await
@@ -79,7 +79,7 @@ fn is_send<F: Future + Send>(future: F) -> F {
 }
 
 pub async fn outcome(agent: &Agent) -> AgentOutcome {
-    run_in(&room(), agent, &[]).await
+    run_in(&folders(), agent, &[]).await
 }
 
 /// The kind of the run's error.

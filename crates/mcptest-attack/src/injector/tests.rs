@@ -100,13 +100,13 @@ fn after_leaves_the_first_calls_alone() {
         let more = json!({"target": target, "after": 2, "place": place});
         let mut run = run_of(json!([attack("a", more)]));
         let result = json!({"content": [{"type": "text", "text": "x"}]});
-        let struck: Vec<bool> = (0..4)
+        let applied: Vec<bool> = (0..4)
             .map(|_| match run.on_call(Some("desk"), "read", None) {
                 Some(answer) => answer.is_error && answer.text == "EVIL",
                 None => !run.on_result("desk", "read", &result).is_empty(),
             })
             .collect();
-        assert_eq!(struck, [false, false, true, true], "{place}");
+        assert_eq!(applied, [false, false, true, true], "{place}");
     }
 }
 

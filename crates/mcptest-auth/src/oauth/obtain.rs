@@ -1,4 +1,4 @@
-//! Obtaining tokens: by each grant, from the store, and again before they end.
+//! Obtaining tokens: by each grant, from the store, and again before they expire.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -385,7 +385,7 @@ impl Source {
         Err(AuthError::new(message))
     }
 
-    /// Replaces a token that ends soon, at the place that issued it.
+    /// Replaces a token that expires soon, at the server that issued it.
     pub(super) async fn renew(&self, state: &mut State) -> Result<(), AuthError> {
         let result = match (&self.config.grant, &state.session) {
             (Grant::ClientCredentials, Some(session)) => {
@@ -487,7 +487,7 @@ impl Source {
         kept.unwrap_or(Ok(()))
     }
 
-    /// Works on the store in a thread: its keychain may ask a person.
+    /// Uses the store on a blocking thread, because its keychain may ask the user.
     async fn with_store<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,

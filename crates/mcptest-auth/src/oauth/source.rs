@@ -61,7 +61,7 @@ pub(super) struct State {
 }
 
 /// The reason why no token could be obtained. It is not tried again for every request: a lasting
-/// one never, and others not at once, so that many requests do not wait one after another.
+/// one never, and others not immediately, so that many requests do not wait one after another.
 #[derive(Clone)]
 struct Failure {
     error: AuthError,

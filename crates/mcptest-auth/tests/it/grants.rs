@@ -114,7 +114,7 @@ fn with_an_issuer_a_token_is_requested_before_the_first_request() {
     assert_eq!(fake.seen("/token").len(), 1);
 }
 
-/// A server whose tokens end at once.
+/// A server whose tokens expire immediately.
 fn short_lived(answers: impl Fn(&Seen, &str) -> Option<Answer> + Send + Sync + 'static) -> Fake {
     let count = AtomicUsize::new(0);
     Fake::with(move |seen, own| {
@@ -295,7 +295,7 @@ fn further_scopes_are_added_to_those_before() {
 }
 
 #[test]
-fn a_server_that_always_wants_another_scope_is_not_followed_for_ever() {
+fn a_server_that_always_requests_another_scope_is_not_followed_forever() {
     let fake = Fake::start();
     let source = oauth(fake.client_credentials());
     run(async {

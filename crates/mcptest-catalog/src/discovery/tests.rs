@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn a_name_of_several_words_in_blanks_is_always_found(
+    fn a_name_of_several_words_between_spaces_is_always_found(
         name in "[a-z]{3,8}[_-][a-z]{3,8}", before in "([a-z]{1,6} ){0,3}", after in "( [a-z]{1,6}){0,3}",
     ) {
         let prompt = format!("{before}{name}{after}");

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn strictness_where_nothing_was_said() {
+    fn the_default_strictness() {
         assert_eq!(
             schema(json!({"type": "object", "properties": {"a": {"type": "string"}}})),
             json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": [], "additionalProperties": false})

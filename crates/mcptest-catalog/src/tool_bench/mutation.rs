@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_touches_nothing_but_the_description() {
+    fn an_edit_changes_only_the_description() {
         let tool = Tool::from_listing(
             Some("s"),
             &json!({"name": "a", "description": "x", "inputSchema": {"z": 1, "a": 2}, "annotations": null}),

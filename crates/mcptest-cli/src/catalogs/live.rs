@@ -140,7 +140,7 @@ async fn explanation(source: &OAuth) -> Option<Authorization> {
     })
 }
 
-/// The files among the sources. All their problems are reported at once, and before a server is
+/// The files among the sources. All their problems are reported together, and before a server is
 /// started for nothing.
 fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
     let mut problems = Vec::new();

@@ -13,7 +13,7 @@ use super::{HttpHeader, ServerTimeoutArgs, UrlAuthArgs};
     after_help = "\
 It starts the server, captures its tools, calls those that only read, and writes a suite with a direct
 test per call and a selection test per tool, a mock of the server, an editor schema, .gitignore and a
-CI workflow. On a terminal it asks for what is not given. What it writes passes `mcptest run` at once,
+CI workflow. On a terminal it asks for what is not given. What it writes passes `mcptest run` immediately,
 without a key of a model. Values of variables in a configuration become ${NAME}.
 
 FILE is the configuration of an MCP client (mcp.json, .mcp.json, claude_desktop_config.json,

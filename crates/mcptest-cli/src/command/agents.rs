@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use mcptest_agents::{
-    Agent, AgentKind, AgentTask, CheckReport, Preset, Room, StandIn, preset, presets,
+    Agent, AgentKind, AgentTask, CheckReport, Preset, RunFolders, StandIn, preset, presets,
 };
 use mcptest_json::text::one_line;
 use mcptest_report::ExitCode;
@@ -169,7 +169,7 @@ async fn check_one(preset: &'static Preset, limit: Duration) -> Result<AgentChec
         "PATH" | "HOME" | "XDG_CACHE_HOME" => std::env::var(name).ok(),
         name => variables(name).filter(|_| key.as_deref() == Some(name)),
     };
-    let room = Room::create(&tmp, None)
+    let folders = RunFolders::create(&tmp, None)
         .map_err(|error| format!("cannot prepare the folders of the turn: {error}"))?;
     let task = AgentTask {
         prompt: "Are you ready?",
@@ -180,7 +180,7 @@ async fn check_one(preset: &'static Preset, limit: Duration) -> Result<AgentChec
         servers: &[],
         turns: None,
         suite_dir: std::path::Path::new("."),
-        room: &room,
+        folders: &folders,
         variables: &variables,
     };
     check.problem = match timeout(limit, mcptest_agents::run(&agent, task)).await {

@@ -36,7 +36,10 @@ pub fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
         let stop = shutdown_signal();
         match args.http {
             Some(address) => http(options, address, stop).await,
-            None => mcptest_mcp::serve_stdio(options, stop).await,
+            None => {
+                let served = mcptest_mcp::serve_stdio(options, stop).await;
+                served.map_err(|error| error.to_string())
+            }
         }
     });
     // The thread that reads our input may wait forever; it ends with us.
@@ -60,6 +63,7 @@ async fn http(
         "listening on http://{bound}{}",
         mcptest_mcp::HTTP_PATH
     ));
-    mcptest_mcp::serve_http(options, listener, stop).await?;
+    let served = mcptest_mcp::serve_http(options, listener, stop).await;
+    served.map_err(|error| error.to_string())?;
     Ok(SessionEnd::Stopped)
 }

@@ -16,7 +16,7 @@ use crate::files;
 use crate::output;
 use crate::secrets;
 
-/// Large enough that a burst of requests is read, and answered, at once.
+/// Large enough that a burst of requests is read, and answered, together.
 const BUFFER: usize = 64 * 1024;
 
 pub fn mock(args: &MockArgs) -> Result<ExitCode, Failure> {

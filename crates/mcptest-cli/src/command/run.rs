@@ -430,7 +430,8 @@ fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> 
     Ok(())
 }
 
-/// Runs suites one after the other, the runs of each at once. Returns true if it was interrupted.
+/// Runs suites one after the other, the runs of each in parallel. Returns true if it was
+/// interrupted.
 async fn run_all(all: &[Planned], settings: &RunSettings) -> bool {
     let mut interrupted = false;
     let mut stopped = false;

@@ -30,7 +30,7 @@ mod tests {
     use crate::testing::described;
 
     #[test]
-    fn http_has_a_key_of_its_own() {
+    fn http_has_its_own_key() {
         let text = r#"{"theme": "x", "mcpServers": {
             "a": {"httpUrl": "https://example.com/mcp"},
             "b": {"command": "x", "env": {"KEY": "$KEY"}},

@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn clean_is_what_the_redactor_says(parts in proptest::collection::vec("\\PC{0,4}|s3cret|[\"\\\\\n\t/]", 0..6)) {
+    fn clean_json_is_what_the_redactor_leaves_unchanged(parts in proptest::collection::vec("\\PC{0,4}|s3cret|[\"\\\\\n\t/]", 0..6)) {
         let redactor = Redactor::new(["s3cret".to_owned()]);
         let value = serde_json::json!({parts.concat(): [parts.concat()]});
         prop_assert_eq!(is_clean_json(&value.to_string(), &redactor), redactor.is_clean_in(&value));

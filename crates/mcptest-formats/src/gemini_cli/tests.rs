@@ -41,7 +41,7 @@ fn the_last_form_of_a_message_counts_and_rewound_ones_are_gone() {
 }
 
 #[test]
-fn streamed_pieces_are_one_text_and_hidden_reasoning_is_output() {
+fn streamed_pieces_are_joined_and_hidden_reasoning_is_output() {
     let trace = one(
         "gemini-cli",
         &lines(&[

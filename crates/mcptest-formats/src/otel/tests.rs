@@ -92,7 +92,7 @@ fn the_spans_of_one_call_are_one_call_and_the_server_knows_its_name() {
 }
 
 #[test]
-fn tools_called_by_a_tool_are_calls_of_their_own() {
+fn tools_called_by_a_tool_are_separate_calls() {
     let tool = |id: &str, parent: &str, at, name: &str| {
         span(
             id,

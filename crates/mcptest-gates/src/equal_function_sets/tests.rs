@@ -143,7 +143,7 @@ fn written_expectations_replace_the_default() {
 }
 
 #[test]
-fn nothing_to_judge_is_no_pass() {
+fn missing_evidence_is_not_a_pass() {
     let outcome = judge(json!({"classes": []}), &[trace(&[])]);
     assert_eq!(outcome.verdict, Verdict::NoEvidence);
     assert_eq!(outcome.values["tool_selection.f1"], 100);
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn f1_lies_between_precision_and_recall(tp in 0_u64..50, fp in 0_u64..50, fn_ in 0_u64..50) {
+    fn f1_is_between_precision_and_recall(tp in 0_u64..50, fp in 0_u64..50, fn_ in 0_u64..50) {
         let counts = SelectionCounts { true_positives: tp, false_positives: fp, false_negatives: fn_ };
         prop_assume!(!counts.is_vacuous());
         let (low, high) = (counts.precision().min(counts.recall()), counts.precision().max(counts.recall()));

@@ -6,7 +6,7 @@ use mcptest_numbers::percent;
 use mcptest_numbers::statistics::upper_percent;
 use serde::{Deserialize, Serialize};
 
-use super::case::Case;
+use super::case::InjectionCase;
 use crate::Accumulator;
 use crate::first_runs::FirstRuns;
 use crate::run_rows::RunRows;
@@ -41,7 +41,7 @@ impl Pool {
     };
 
     /// A delivered case.
-    pub fn of(case: &Case, useful: Option<bool>) -> Self {
+    pub fn of(case: &InjectionCase, useful: Option<bool>) -> Self {
         let is_useful = useful == Some(true);
         Self {
             delivered: 1,

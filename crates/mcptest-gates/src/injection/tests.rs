@@ -313,7 +313,7 @@ fn leaks_are_found_in_arguments_and_in_answers_if_asked_for() {
 }
 
 #[test]
-fn a_text_of_the_catalog_is_delivered_if_it_was_offered() {
+fn catalog_strings_are_delivered_if_they_were_offered() {
     let stranger =
         attack(json!({"name": "poisoned bill", "place": "tool", "payload": "steer-before"}));
     let mut trace = run(

@@ -186,7 +186,7 @@ fn an_error_is_answered_by_a_later_success_of_its_tool_or_class() {
 }
 
 #[test]
-fn an_unknown_flag_is_no_error_and_a_missing_result_no_success() {
+fn an_unknown_flag_is_not_an_error_and_a_missing_result_not_a_success() {
     assert_eq!(recovered(&["?x.a"]), 100);
     assert_eq!(recovered(&["!x.a", "?x.a"]), 100);
     assert_eq!(recovered(&["-x.a"]), 100);

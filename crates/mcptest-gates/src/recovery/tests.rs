@@ -249,7 +249,7 @@ fn every_timeout_before_the_recovery_takes_its_time() {
 }
 
 #[test]
-fn giving_up_is_no_recovery_unless_the_suite_says_so() {
+fn giving_up_is_a_recovery_only_if_the_suite_allows_it() {
     let gave_up = run(&["!search"], Some("Search is down, sorry."));
     let outcome = judge(&block(), std::slice::from_ref(&gave_up));
     assert_eq!(outcome.verdict, Verdict::Fail);
@@ -429,7 +429,7 @@ fn what_is_healthy_and_what_is_not() {
 }
 
 #[test]
-fn the_bar_of_the_block_holds_beside_written_expectations() {
+fn the_threshold_of_the_block_holds_with_written_expectations() {
     let block = with(json!({"expect": [{"recovery.clean_timeout": 1}]}));
     let outcome = judge(&block, &[run(&["!search"], None)]);
     assert_eq!(outcome.verdict, Verdict::Fail);

@@ -3,7 +3,7 @@
 //! A row of the usual table is kept as bits, one for each position of the first sequence, in which
 //! each step is 0 or 1 (Hyyrö 2004). One symbol of the second sequence changes all positions with
 //! an addition and three bitwise operations. Several first sequences are compared with one second
-//! sequence at once, each in a separate lane, which the compiler turns into vector instructions.
+//! sequence together, each in a separate lane, which the compiler turns into vector instructions.
 //! The rows after each symbol are kept, so a second sequence that begins as the one before it
 //! continues from there.
 

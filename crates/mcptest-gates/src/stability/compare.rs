@@ -134,7 +134,7 @@ fn between_units(units: &Units, arguments: Option<&SharedArguments>) -> Sums {
     sums
 }
 
-/// The number of sequences of this length that are compared at once.
+/// The number of sequences of this length that are compared together.
 fn lanes_for(length: usize) -> usize {
     match length {
         0..=8 => 32,

@@ -1,9 +1,9 @@
-//! Equal arguments of several units and another one.
+//! The number of equal arguments of one unit and each of several others.
 
 use super::argument_numbers::ALONE;
 use super::units::Units;
 
-/// The arguments of several units, to be compared with those of another one.
+/// The arguments of several units, one unit per lane, to be compared with those of another unit.
 pub(super) struct EqualLanes<const LANES: usize> {
     /// For each number of arguments its row, 0 for those that no lane has.
     rows_of: Vec<u32>,
@@ -12,7 +12,7 @@ pub(super) struct EqualLanes<const LANES: usize> {
 }
 
 impl<const LANES: usize> EqualLanes<LANES> {
-    /// Takes up to `LANES` units.
+    /// Indexes the arguments of up to `LANES` units.
     pub fn new(units: &Units, lanes: &[u32]) -> Self {
         let mut rows_of = vec![0; units.arguments];
         let mut rows = vec![[0; LANES]];

@@ -1,10 +1,9 @@
-//! The sequences that are compared with each other, each once, however many runs have it.
+//! The sequences that are compared with each other, each once for all runs that have it.
 //!
-//! A *member* is a sequence of names with the arguments of its calls. Most of what members differ
-//! in does not matter for a pair of them: a name or an argument that no other member has never
-//! matches anything. So such names and arguments count as one that matches nothing, and members
-//! that are alike then are one unit. The comparison of two units is that of any two of their
-//! members.
+//! A *member* is a sequence of names with the arguments of its calls. A name or an argument that
+//! only one member has never matches anything, so all of these get the same number. Members that
+//! are equal after that are one *unit*: comparing two units gives the result of comparing any two
+//! of their members.
 
 use super::argument_numbers::{ALONE, ArgumentNumbers, Equality};
 use super::groups::{Groups, Members};
@@ -58,7 +57,7 @@ impl Units {
         units
     }
 
-    /// A unit for each group, whatever its arguments.
+    /// One unit per group, without regard to arguments.
     pub fn of_groups(groups: &Groups) -> Self {
         let mut lists = Lists::default();
         let mut last = ALONE;
@@ -85,13 +84,21 @@ impl Units {
     /// The names of a unit, in the order of the calls.
     pub fn names_of(&self, unit: u32) -> &[u32] {
         let list = self.lists.get(unit);
-        &list[..list.len() >> u32::from(self.has_arguments)]
+        &list[..self.call_count(list)]
     }
 
-    /// The numbers of its arguments.
+    /// The numbers of the arguments of a unit's calls; empty if they decide nothing.
     pub fn arguments_of(&self, unit: u32) -> &[u32] {
         let list = self.lists.get(unit);
-        &list[list.len() >> u32::from(self.has_arguments)..]
+        &list[self.call_count(list)..]
+    }
+
+    /// The number of calls in a list, which has one name for each, and maybe one argument number.
+    fn call_count(&self, list: &[u32]) -> usize {
+        match self.has_arguments {
+            true => list.len() / 2,
+            false => list.len(),
+        }
     }
 
     /// The number of calls of a unit whose names other members have, and how many of these have
@@ -108,7 +115,7 @@ impl Units {
     }
 }
 
-/// Other numbers of names: from 1 for those that several sequences have, else [`ALONE`].
+/// A new number for each name: from 1 for those that several sequences have, else [`ALONE`].
 fn shared_names<'a>(sequences: impl Iterator<Item = &'a [u32]>) -> Vec<u32> {
     /// The first sequence with the name, and true if there is another one.
     #[derive(Clone, Copy)]

@@ -197,7 +197,7 @@ fn cost_needs_a_price_and_tokens_in_every_run() {
 }
 
 #[test]
-fn the_test_tells_the_model_where_the_trace_does_not_and_a_suite_its_prices() {
+fn the_model_comes_from_the_test_without_one_in_the_trace_and_prices_from_the_suite() {
     let mut trace = run(&["search"]);
     trace.model = None;
     let overrides =
@@ -275,7 +275,7 @@ fn the_surface_needs_a_catalog_and_is_counted_once() {
 }
 
 #[test]
-fn different_catalogs_count_the_largest_and_say_so() {
+fn different_catalogs_count_the_largest_and_add_a_note() {
     let mut wide = run(&["search"]);
     let mut tools = catalog();
     tools

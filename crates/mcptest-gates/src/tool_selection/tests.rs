@@ -153,7 +153,7 @@ fn unknown_usage_is_not_zero() {
 }
 
 #[test]
-fn an_assertion_on_unknown_tokens_fails_and_says_why() {
+fn an_assertion_on_unknown_tokens_fails_with_the_reason() {
     let mut block = floor(0.0, None);
     block["expect"] = json!([{"floor.tokens_max": {"<=": 10}}]);
     let outcome = judge(block, &[run("x", None)]);
@@ -201,7 +201,7 @@ proptest! {
 }
 
 #[test]
-fn a_floor_that_only_failed_calls_met_says_so() {
+fn a_floor_that_only_failed_calls_met_is_marked() {
     let called = |failed: &[bool]| -> Trace {
         let calls: Vec<_> = failed
             .iter()

@@ -264,7 +264,7 @@ fn options_hold_at_the_block_the_call_and_the_arguments() {
 }
 
 #[test]
-fn schema_defaults_stand_for_omitted_arguments() {
+fn schema_defaults_replace_omitted_arguments() {
     let catalog = json!([
         {"server": "s", "name": "f", "inputSchema": {"properties": {"unit": {"default": "C"}, "city": {"type": "string"}}}},
         {"server": "t", "name": "f", "inputSchema": {"properties": {"unit": {"default": "F"}}}}
@@ -592,7 +592,7 @@ fn a_broken_expectation_is_an_error_with_its_place() {
         assert_eq!(problems[0].pointer, place, "{args}");
         assert_eq!((error.call, &error.reason), (0, &problems[0].message));
     }
-    // All of them at once.
+    // All of them together.
     let block = json!({"calls": [{"name": "f", "args": {"schema": 3}}, {"name": "g", "args": {"nope": 3}}]});
     assert_eq!(testing::load("trajectory", &block).unwrap_err().len(), 2);
     let gate = trajectory(block);
@@ -713,7 +713,7 @@ fn every_target_can_fail() {
 }
 
 #[test]
-fn calls_come_out_of_an_envelope_whatever_else_is_in_it() {
+fn calls_are_found_in_an_envelope_with_other_keys() {
     let calls = tool_calls_from_envelope(&json!({"tool_calls": [
         {"id": "c1", "name": "f", "server": "s", "args": {"a": 1}, "caller": null, "turn": 1},
         {"name": 7}, "f", {"name": "g", "turn": "first", "args": {}}

@@ -39,7 +39,7 @@ pub fn attacks() -> AttackContext<'static> {
     }
 }
 
-/// A short run over five tools, some of them failing or struck by a fault, with or without tokens.
+/// A short run over five tools, some of them failing or changed by a fault, with or without tokens.
 pub fn trace() -> impl Strategy<Value = Trace> {
     let tool = prop::sample::select(vec![
         "search",

@@ -61,7 +61,7 @@ impl Connection {
             loop {
                 for message in std::mem::take(&mut deferred.messages) {
                     let ask = message.ask.clone();
-                    // Before it is sent, because the reply may arrive at once.
+                    // Before it is sent, because the reply may arrive immediately.
                     let answer = ask.map(|id| (id.clone(), self.wait_for_answer(id)));
                     if !self.send(state, message, sender, events).await {
                         return;

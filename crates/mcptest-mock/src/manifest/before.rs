@@ -95,7 +95,7 @@ pub enum LogLevel {
     Error,
     /// A failed component.
     Critical,
-    /// Action is required at once.
+    /// Action is required immediately.
     Alert,
     /// The system is unusable.
     Emergency,

@@ -28,7 +28,7 @@ fn cancel(id: u64) -> String {
 const PING: &str = r#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":98,"method":"tools/list"}"#;
 
-/// The ids of the replies, in order, to these lines sent at once.
+/// The ids of the replies, in order, to these lines sent together.
 fn ids(server: &MockServer, lines: &[&str]) -> Vec<u64> {
     let mut input = String::from(INITIALIZE);
     for line in lines {

@@ -173,7 +173,7 @@ fn an_answer_depends_on_what_the_client_answered() {
 }
 
 #[test]
-fn subscribers_are_told_of_updates_and_read_the_new_content() {
+fn subscribers_are_notified_of_updates_and_read_the_new_content() {
     let mut client = Client::older("2025-06-18", json!({}));
     let capabilities = client.result(
         "initialize",
@@ -238,7 +238,7 @@ fn hidden_entries_are_listed_once_they_are_revealed() {
 }
 
 #[test]
-fn a_stream_of_the_stateless_revision_is_told_what_it_asked_for() {
+fn a_stream_of_the_stateless_revision_receives_what_it_requested() {
     let mut client = Client::stateless(json!({}));
     assert_eq!(client.call("edit", json!({})).len(), 1);
     let wanted = json!({"notifications": {

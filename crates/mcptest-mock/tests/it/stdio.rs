@@ -62,7 +62,7 @@ fn requests_of_one_read_are_answered_with_one_write() {
 
 #[test]
 fn an_endless_line_is_rejected_and_not_stored() {
-    // The reader returns 3 * 16 MiB that are never in memory at once.
+    // The reader returns 3 * 16 MiB that are never in memory at the same time.
     let long = io::repeat(b'x').take(3 * MAX_LINE_BYTES as u64);
     let input = PING
         .as_bytes()

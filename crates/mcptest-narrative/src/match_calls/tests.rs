@@ -75,7 +75,7 @@ fn every_token_of_the_action_is_in_the_tool() {
 }
 
 #[test]
-fn another_word_for_the_same_deed() {
+fn another_word_for_the_same_action() {
     assert_eq!(
         fit("remove", "file", "delete_file", json!({})),
         Some(Fit::Related)

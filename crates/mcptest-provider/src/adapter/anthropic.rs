@@ -192,7 +192,7 @@ fn written(message: &Message, index: usize, names: &ToolNames<'_>) -> Option<Val
             (!blocks.is_empty()).then(|| json!({"role": "assistant", "content": blocks}))
         }
         // All results of a turn are one message. Separate messages would teach the model not to
-        // make several calls at once.
+        // make several calls in one turn.
         Message::Results(results) => {
             let blocks = results.iter().enumerate();
             let blocks: Vec<Value> = blocks

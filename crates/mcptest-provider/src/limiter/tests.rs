@@ -194,7 +194,7 @@ proptest! {
                 },
             }
             prop_assert!((1..=max).contains(&window.size));
-            prop_assert!(window.size <= before.saturating_mul(2), "at most doubled at once");
+            prop_assert!(window.size <= before.saturating_mul(2), "at most doubled in one step");
             prop_assert_eq!(window.in_flight as usize, in_flight.len());
             prop_assert!(window.in_flight <= max);
         }
@@ -205,8 +205,8 @@ proptest! {
     // Each case is a whole simulation.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 8))]
 
-    /// A provider that accepts `capacity` requests at once and refuses others at once: every
-    /// request is accepted in the end, and none is refused more often than the window halves.
+    /// A provider that accepts `capacity` requests in parallel and refuses others immediately:
+    /// every request is accepted in the end, and none is refused more often than the window halves.
     #[test]
     fn a_provider_with_any_capacity_is_served(
         capacity in 1_u32..300,

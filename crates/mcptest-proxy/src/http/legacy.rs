@@ -70,7 +70,7 @@ impl Endpoint {
             let limit = FIRST_EVENT_WAIT.as_secs();
             format!("its event stream (GET) sent no `endpoint` event within {limit} s")
         })?;
-        let (path, events) = first?;
+        let (path, events) = first.map_err(|error| error.to_string())?;
         let mut known = self
             .legacy_path
             .lock()

@@ -46,7 +46,7 @@ impl Observer {
         Some(message.get("id").is_some().then_some(reply))
     }
 
-    /// Counts a call that no attack can strike.
+    /// Counts a call that no attack can apply to.
     pub(super) fn not_attacked(&self) {
         if let Some(attacks) = &self.attacks {
             attack::lock(attacks).answered_elsewhere();

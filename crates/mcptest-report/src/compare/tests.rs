@@ -125,7 +125,7 @@ fn rates_have_intervals_and_adjusted_p_values() {
 }
 
 #[test]
-fn too_few_runs_are_said_to_be_too_few() {
+fn too_few_runs_are_reported() {
     let comparison = compare(
         &report(vec![with_runs("a", 3, 3)]),
         &report(vec![with_runs("a", 1, 3)]),
@@ -144,7 +144,7 @@ fn too_few_runs_are_said_to_be_too_few() {
 }
 
 #[test]
-fn what_cannot_be_noise_is_told_apart() {
+fn changes_that_cannot_be_noise_are_marked() {
     let nature = |old: model::TestReport, new: model::TestReport| {
         let comparison = compare(&report(vec![old]), &report(vec![new]));
         (comparison.cases[0].nature, comparison.counts.deterministic)
@@ -174,7 +174,7 @@ fn runs_of_several_baselines_are_taken_together() {
 }
 
 #[test]
-fn each_wish_to_fail_has_its_own_code() {
+fn each_fail_on_condition_has_its_own_code() {
     let codes = |old, new| {
         let comparison = compare(
             &report(vec![test("a", None, old)]),

@@ -107,6 +107,19 @@ fn token_line(token: &Value) -> String {
     format!("{} at {}{scopes}{end}", text("grant"), text("issuer"))
 }
 
+/// The capabilities of a server, with the number of their entries where it is known.
+fn capabilities(server: &ServerReport) -> String {
+    let shown = server.capabilities.iter().map(|capability| {
+        let mark = match (capability.answered, capability.entries) {
+            (Some(false), _) => " (not answered)".to_owned(),
+            (Some(true), Some(entries)) => format!(" ({entries})"),
+            _ => String::new(),
+        };
+        format!("{}{mark}", one_line(&capability.name))
+    });
+    shown.collect::<Vec<String>>().join(", ")
+}
+
 fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, style: Style) {
     let name = paint(style, Paint::new().bold(), &one_line(&server.name));
     let info = |key: &str| {
@@ -149,19 +162,7 @@ fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, 
         let _ = writeln!(out, "  authorized    {}", token_line(token));
     }
     if !server.capabilities.is_empty() {
-        let list: Vec<String> = server
-            .capabilities
-            .iter()
-            .map(|capability| {
-                let mark = match (capability.answered, capability.entries) {
-                    (Some(false), _) => " (not answered)".to_owned(),
-                    (Some(true), Some(entries)) => format!(" ({entries})"),
-                    _ => String::new(),
-                };
-                format!("{}{mark}", one_line(&capability.name))
-            })
-            .collect();
-        let _ = writeln!(out, "  advertises    {}", list.join(", "));
+        let _ = writeln!(out, "  advertises    {}", capabilities(server));
     }
     for problem in &server.problems {
         let badge = severity(problem.severity, style);
@@ -181,9 +182,13 @@ fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, 
         report.context_window,
         super::dollars(report, server.tokens, "\n  ")
     );
-    if server.tools.is_empty() {
-        return;
+    if !server.tools.is_empty() {
+        write_tools(out, server, report);
     }
+}
+
+/// The table of a server's tools with their tokens.
+fn write_tools(out: &mut String, server: &ServerReport, report: &DoctorReport) {
     let shown: Vec<String> = server
         .tools
         .iter()

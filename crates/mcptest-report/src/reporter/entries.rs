@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_tell_repeated_tests_apart_and_never_change() {
+    fn fingerprints_distinguish_repeated_tests_and_never_change() {
         let twice = vec![samples::test("a", None, Verdict::Fail); 2];
         let report = samples::concluded(twice);
         let prints: Vec<String> = entries(&report).map(|entry| entry.fingerprint()).collect();

@@ -9,7 +9,7 @@ use super::entries::{Entry, entries, write_pretty_json};
 use super::{RenderError, Style};
 use crate::report::Report;
 
-/// The number of issues. GitLab reads reports of up to 100 MB.
+/// The largest number of issues in a report. GitLab reads reports of up to 100 MB.
 const MAX_ISSUES: usize = 50_000;
 /// The file of a test whose suite file is not known: GitLab needs one.
 pub(crate) const UNKNOWN_FILE: &str = "mcptest.yml";

@@ -8,6 +8,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
 use mcptest_events::RunTotals;
@@ -361,15 +362,15 @@ fn partial_group(mut group: Group<'_>, place: impl Fn(u64) -> (u32, u64)) -> Par
 ///
 /// # Errors
 /// Partial results that do not belong together, are incomplete or damaged.
-pub fn merge_partials(
+pub fn merge_partials<E: Display>(
     partials: Vec<(String, Partial)>,
-    load: impl FnOnce(&ResolvedSuite) -> Result<Suite, String>,
+    load: impl FnOnce(&ResolvedSuite) -> Result<Suite, E>,
 ) -> Result<Scored, PartialError> {
     check(&partials)?;
     let (name, first) = partials.first().ok_or(PartialError::Nothing)?;
-    let suite = load(&first.suite).map_err(|message| PartialError::Suite {
+    let suite = load(&first.suite).map_err(|error| PartialError::Suite {
         name: name.clone(),
-        message,
+        message: error.to_string(),
     })?;
     let settings = first.settings();
     let redactor = Redactor::default();

@@ -84,7 +84,7 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
                 self.in_parallel(blocks, next)?
             };
             let Some(left) = left else { break };
-            self.one_text(blocks, left)?;
+            self.joined(blocks, left)?;
             next = blocks.next(1)?;
         }
         match self.first_flaw {
@@ -96,7 +96,7 @@ impl<'a, F: Fold, T: FnMut(Step<F::Part>)> Sequence<'a, F, T> {
     }
 
     /// Works on a piece, and on the blocks after it until they end with a whole trace.
-    fn one_text(
+    fn joined(
         &mut self,
         blocks: &mut Blocks<'_, impl Read>,
         mut text: Vec<u8>,

@@ -32,8 +32,8 @@ impl Checker<'_> {
         names
     }
 
-    /// The tools that an attack strikes, that it plants its canary in, or whose calls are its goal.
-    /// `own` are the tools that attacks add.
+    /// The tools that an attack applies to, that it plants its canary in, or whose calls are its
+    /// goal. `own` are the tools that attacks add.
     fn attack_tools(&self, attack: &Attack, own: &[String]) -> Vec<NamedTool> {
         let written = attack.written();
         let found = self.parts.iter().find_map(|part| {
@@ -64,7 +64,7 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// The tool that a fault strikes.
+    /// The tool that a fault applies to.
     fn target(&self, fault: &Fault) -> Option<NamedTool> {
         let tool = fault.target.tool.as_deref()?;
         let (part, index) = self.parts.iter().find_map(|part| {

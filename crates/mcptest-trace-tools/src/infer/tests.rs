@@ -149,7 +149,7 @@ fn failed_runs_and_unknown_tokens_are_left_out() {
 }
 
 #[test]
-fn the_yaml_says_how_many_traces_support_each_part() {
+fn the_yaml_has_the_number_of_traces_that_support_each_part() {
     let traces = [
         trace(&[("s.find", json!({"q": "x y"}))], &[]),
         trace(&[("s.find", json!({"q": "x y"}))], &[]),

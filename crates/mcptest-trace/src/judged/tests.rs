@@ -93,7 +93,7 @@ fn an_opinion_on_something_else_is_no_opinion() {
 }
 
 #[test]
-fn a_judge_that_broke_is_no_failure_and_one_that_is_off_no_pass() {
+fn a_failed_judge_is_not_a_failure_and_a_disabled_one_not_a_pass() {
     let expectation = judge();
     let broken = judgement(&expectation, "hello", "m", Err(ErrorKind::RateLimit));
     let (assertion, unjudged) = outcome(&expectation, &[broken]);

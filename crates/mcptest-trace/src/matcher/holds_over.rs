@@ -94,8 +94,8 @@ fn compares(
     let Value::Number(wanted) = wanted else {
         return Some(false);
     };
-    // A bound is kept by all numbers between two that keep it; beyond `high`, only ever larger ones
-    // come.
+    // If both ends meet a bound, all numbers between them do. Without `high`, the upper end is
+    // larger than any number.
     let at_low = comparison.holds(compare_numbers(low, wanted));
     let at_high =
         comparison.holds(high.map_or(Ordering::Greater, |high| compare_numbers(high, wanted)));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn worked_examples() {
-        for (written, low, high, settled) in [
+        for (written, low, high, expected) in [
             (json!({">=": 80}), 80, Some(90), Some(true)),
             (json!({">=": 80}), 70, Some(79), Some(false)),
             (json!({">=": 80}), 79, Some(80), None),
@@ -155,7 +155,7 @@ mod tests {
         ] {
             assert_eq!(
                 holds_over(written.clone(), low, high),
-                settled,
+                expected,
                 "{written} in {low}..{high:?}"
             );
         }

@@ -91,7 +91,7 @@ fn add_attacks(schema: &mut Schema) {
                         "enum": ["plain", "comment", "tags", "gap", "base64", "markdown"],
                     },
                     "canary": {"type": "string", "description": "The string that marks the attacker in this run."},
-                    "target": {"type": "object", "description": "The texts or calls that it strikes."},
+                    "target": {"type": "object", "description": "The texts or calls that it applies to."},
                     "text": {"type": "string", "description": "The text, as it was written."},
                     "offered_after_calls": {
                         "type": "integer",

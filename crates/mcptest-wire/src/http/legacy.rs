@@ -150,7 +150,7 @@ impl Endpoint {
         };
         let (path, events) = read_endpoint(response.body_mut(), &mut parser, base)
             .await
-            .map_err(|detail| (WireErrorKind::Protocol, detail))?;
+            .map_err(|error| (WireErrorKind::Protocol, error.0))?;
         Ok(LegacyStream {
             path,
             unread: Some(OpenStream {
@@ -196,6 +196,18 @@ pub struct StreamAddress<'a> {
     pub authority: &'a HeaderValue,
 }
 
+/// An event stream that does not begin with the address for messages, and the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointError(String);
+
+impl std::fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for EndpointError {}
+
 /// Reads the first event of an HTTP+SSE stream. Returns the path to which messages are posted, and
 /// the events that arrived with the first one.
 ///
@@ -205,20 +217,20 @@ pub async fn read_endpoint(
     body: &mut Incoming,
     parser: &mut Parser,
     base: StreamAddress<'_>,
-) -> Result<(String, Vec<Event>), String> {
+) -> Result<(String, Vec<Event>), EndpointError> {
     let (first, events) = first_event(body, parser).await?;
     if first.kind != ENDPOINT_EVENT {
-        return Err(format!(
+        return Err(EndpointError(format!(
             "its event stream (GET) begins with an event `{}`, not `{ENDPOINT_EVENT}`",
             quote(&first.kind, 40)
-        ));
+        )));
     }
     let named = String::from_utf8_lossy(&first.data);
     let path = base.resolve(named.trim()).ok_or_else(|| {
-        format!(
+        EndpointError(format!(
             "its `{ENDPOINT_EVENT}` event does not name an address of the same host: {}",
             quote(&without_query(&named), 200)
-        )
+        ))
     })?;
     Ok((path, events))
 }
@@ -227,27 +239,29 @@ pub async fn read_endpoint(
 async fn first_event(
     body: &mut Incoming,
     parser: &mut Parser,
-) -> Result<(Event, Vec<Event>), String> {
+) -> Result<(Event, Vec<Event>), EndpointError> {
     let mut events = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            format!(
+            EndpointError(format!(
                 "its event stream (GET) was interrupted: {}",
                 error_chain(&error)
-            )
+            ))
         })?;
         let Some(data) = frame.data_ref() else {
             continue;
         };
-        parser
-            .push(data, &mut events)
-            .map_err(|_| format!("its first event is too long: {}", quote_bytes(data, 80)))?;
+        parser.push(data, &mut events).map_err(|_| {
+            let shown = quote_bytes(data, 80);
+            EndpointError(format!("its first event is too long: {shown}"))
+        })?;
         if !events.is_empty() {
             let first = events.remove(0);
             return Ok((first, events));
         }
     }
-    Err("its event stream (GET) ended without an event".to_owned())
+    let message = "its event stream (GET) ended without an event";
+    Err(EndpointError(message.to_owned()))
 }
 
 impl StreamAddress<'_> {

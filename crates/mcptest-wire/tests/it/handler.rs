@@ -71,7 +71,7 @@ async fn connect(mode: &str, limit: usize) -> (Client, Arc<Recording>) {
 }
 
 #[test]
-fn an_answer_may_take_its_time_while_others_go_on() {
+fn an_answer_may_take_long_while_others_continue() {
     run(async {
         let (client, handler) = connect("good", 10).await;
         let asking = {

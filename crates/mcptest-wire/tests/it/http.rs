@@ -152,7 +152,7 @@ fn events_with_requests_of_the_server_in_between() {
 }
 
 #[test]
-fn a_stream_of_the_servers_own_is_listened_to() {
+fn the_stream_of_a_server_is_read() {
     let server = RawServer::start(|seen, stream| match (seen.method.as_str(), seen.rpc()) {
         ("GET", _) => {
             stream_head(stream);

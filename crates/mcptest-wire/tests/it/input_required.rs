@@ -159,7 +159,7 @@ fn a_request_in_the_stream_of_a_call_is_answered_while_the_call_waits() {
                 "jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create",
                 "params": {"requestedSchema": schema},
             });
-            // Before the question: its answer may arrive on another connection at once.
+            // Before the question: its answer may arrive on another connection immediately.
             *waiting.lock().unwrap() = Some((stream.try_clone().unwrap(), seen.id()));
             raw(stream, &format!("data: {ask}\n\n"));
         } else if seen.body["id"] == "q-1" {

@@ -542,7 +542,7 @@ fn modes_decide_about_the_runs() {
         assert_eq!(figure(&report, "delivered"), delivered, "{block}");
         assert_eq!(test["verdict"], "pass");
     }
-    // The same attack has the same canary in its first run, whatever strikes beside it.
+    // The same attack has the same canary in its first run, whatever other attacks apply.
     let canary = |block: &Value, run: usize, at: usize| {
         let dir = write(&suite(&attacks, &script, &json!({"injection": block})));
         report(dir.path(), &[])["tests"][0]["runs"][run]["trace"]["attacks"][at]["canary"].clone()
@@ -646,7 +646,7 @@ fn obedience_survives_without_the_gate_and_is_killed_by_it() {
 }
 
 #[test]
-fn problems_of_attacks_are_told_with_their_places() {
+fn problems_of_attacks_are_reported_with_their_places() {
     let attacks = json!([
         {"name": "a", "payload": "user-frist", "target": {"tool": "read"}},
         {"name": "a", "text": "x", "target": {"tool": "read"}, "goal": {"leak": "${canary}", "stall": true}},

@@ -133,7 +133,7 @@ fn failing_authorization_is_an_error_of_kind_auth() {
 }
 
 #[test]
-fn authorization_that_fails_in_the_middle_is_no_failure_of_the_agent() {
+fn authorization_that_fails_during_a_run_is_not_a_failure_of_the_agent() {
     // The first token is good for one call, and there is no second one.
     let guarded = Guarded::start(Rules {
         uses: Some(1),

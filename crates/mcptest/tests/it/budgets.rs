@@ -104,7 +104,7 @@ fn a_test_that_is_out_of_money_leaves_the_others_alone() {
 }
 
 #[test]
-fn what_is_given_on_the_command_line_comes_first() {
+fn the_command_line_overrides_the_suite() {
     let text = format!(
         "{HEAD}budget: {{ per_suite_usd: 0.001, max_tokens: 1000 }}\nagents:{}",
         test("a", 2, "")
@@ -204,7 +204,7 @@ tools:
 }
 
 #[test]
-fn without_a_cap_what_was_spent_is_told_all_the_same() {
+fn the_spend_is_reported_without_a_cap() {
     let text = format!("{HEAD}agents:{}", test("a", 2, ""));
     let report = run_suite(&text, &[]).json();
     assert_eq!(report["tests"][0]["spend"], report["spend"]);

@@ -198,7 +198,7 @@ fn cassettes_score_like_the_run() {
 }
 
 #[test]
-fn what_changed_is_told_and_nothing_runs_live_by_mistake() {
+fn changes_are_reported_and_nothing_runs_live_by_mistake() {
     let dir = folder(&[
         ("s.yml", &agents("Weather in Rome?", 3)),
         ("tools.yml", TOOLS),

@@ -69,7 +69,7 @@ fn the_difference_is_the_same_from_every_source() {
 }
 
 #[test]
-fn a_side_that_cannot_be_had_is_told() {
+fn a_catalog_that_cannot_be_loaded_is_reported() {
     let dir = root();
     for (arguments, words) in [
         (

@@ -52,7 +52,7 @@ const FLOOR: &str =
     "    tool_selection: { expected_tool: search_tickets, min_selection_rate: 0.8 }\n";
 
 #[test]
-fn the_report_does_not_depend_on_how_many_runs_go_on_at_once() {
+fn the_report_does_not_depend_on_the_number_of_parallel_runs() {
     let floor_and_outcomes = format!(
         "{FLOOR}    reliability: {{ k: 1, tolerate_failed_runs: true, expect: [{{ reliability.passhat_k_unbiased: {{ '>=': 0.6 }} }}] }}\n"
     );
@@ -88,7 +88,7 @@ fn the_report_does_not_depend_on_how_many_runs_go_on_at_once() {
 }
 
 #[test]
-fn what_was_saved_is_told_and_was_not_spent() {
+fn saved_runs_are_reported_and_cost_nothing() {
     let dir = folder(&[("suite.yml", &suite(&[], FLOOR))]);
     let passed = run(dir.path(), &["run", "suite.yml", "--reporter", "json"]).json();
     assert_eq!(passed["tests"][0]["saved_runs"], json!(4));
@@ -119,7 +119,7 @@ fn a_run_that_fails_decides_unless_it_is_tolerated_and_gates_must_be_decided_too
 }
 
 #[test]
-fn a_gate_that_needs_all_runs_has_them_and_says_so() {
+fn a_gate_that_needs_all_runs_has_them_and_a_note() {
     let dir = folder(&[(
         "suite.yml",
         &suite(

@@ -300,7 +300,7 @@ fn line_fits(shown: &str, output: &str) -> bool {
 }
 
 #[test]
-fn wildcards_stand_for_text_and_lines() {
+fn wildcards_match_text_and_lines() {
     assert!(fits(
         &["a [..] c", "...", "z", ""],
         &["a b c", "x", "y", "z"]

@@ -27,7 +27,7 @@ done
 "#;
 
 #[test]
-fn a_sloppy_server_is_told_as_it_is() {
+fn the_faults_of_a_sloppy_server_are_reported() {
     let dir = folder(&[("sloppy.sh", SLOPPY)]);
     let told = run(
         dir.path(),

@@ -345,7 +345,7 @@ fn old_runs_are_removed() {
 }
 
 #[test]
-fn runs_at_the_same_time_have_logs_of_their_own() {
+fn parallel_runs_have_their_own_logs() {
     let dir = desk();
     let start = || {
         let mut command = mcptest(dir.path());

@@ -1,5 +1,5 @@
-//! `mcptest init`: what it writes validates and runs at once, and nothing is left behind where it
-//! cannot.
+//! `mcptest init`: what it writes validates and runs immediately, and nothing is left behind where
+//! it cannot.
 
 use std::path::Path;
 
@@ -71,7 +71,7 @@ pub fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_server_gets_a_suite_that_passes_at_once() {
+fn a_server_gets_a_suite_that_passes_immediately() {
     let dir = folder(&[("server.yml", NOTES)]);
     let made = init_mock(dir.path(), &["--yes"], "server.yml");
     assert_eq!(made.code, 0, "{}", made.stderr);

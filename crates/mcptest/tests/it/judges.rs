@@ -164,7 +164,7 @@ fn switched_off_they_are_skipped_and_never_passed() {
 }
 
 #[test]
-fn opinions_are_no_part_of_what_gates_look_at() {
+fn gates_ignore_opinions() {
     let gate = "    reliability: { expect: [{ reliability.pass_at_k: 100 }] }\n";
     let report = json(
         &suite(

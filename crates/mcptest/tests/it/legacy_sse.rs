@@ -142,7 +142,7 @@ fn suites_use_the_older_transport() {
     assert!(doctor.stdout.contains("the server speaks HTTP+SSE only"));
 }
 
-/// Sends messages to the proxy, the first three at once, and reads until it has all answers or
+/// Sends messages to the proxy, the first three together, and reads until it has all answers or
 /// ends.
 fn proxied(url: &str, tool: &str) -> (Vec<Value>, i32, Value) {
     let dir = folder(&[]);

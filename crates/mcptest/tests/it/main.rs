@@ -7,7 +7,7 @@
 //! | `auth` | servers behind authorization: tokens, logins, failures, nothing that shows a secret |
 //! | `configs` | the configurations of MCP clients, for every command that takes one |
 //! | `golden` | whole commands with their exact output, in `tests/golden/*.trycmd` |
-//! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
+//! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems together |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `budgets` | caps on money, tokens and time, and what was spent |
 //! | `decided` | tests that stop when they are decided |
@@ -18,7 +18,7 @@
 //! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
 //! | `history` | logs of runs: shown, listed, resumed after kills, removed |
 //! | `diagnosis` | `-v`, `MCPTEST_LOG`, `--quiet` |
-//! | `init` | `init`: what it writes passes at once |
+//! | `init` | `init`: what it writes passes immediately |
 //! | `init_hostile` | `init` with bad servers, catalogs, schemas, folders and files |
 //! | `init_questions` | `init` on a terminal |
 //! | `hung_calls` | calls that hang: evidence if the server still answers, else an error |

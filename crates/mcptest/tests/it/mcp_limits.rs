@@ -109,7 +109,7 @@ fn with_permission_anything_is_run_and_kept_in_the_history() {
 }
 
 #[test]
-fn results_are_bounded_and_say_so() {
+fn results_are_bounded_and_marked_as_truncated() {
     let mut suite = "servers: {s: {command: [mcptest, mock, --preset, tidy]}}\ntools:\n".to_owned();
     for number in 0..400 {
         let name = format!("{number} {}", "long ".repeat(60));

@@ -15,7 +15,7 @@ const CALLS: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"
 "#;
 
 #[test]
-fn calls_hang_as_told_and_everything_is_recorded() {
+fn calls_hang_as_configured_and_everything_is_recorded() {
     let dir = folder(&[("in.jsonl", CALLS)]);
     let input = std::fs::File::open(dir.path().join("in.jsonl")).unwrap();
     let args = [
@@ -58,7 +58,7 @@ impl Drop for Ended {
 }
 
 #[test]
-fn http_is_served_on_loopback_and_the_address_is_told() {
+fn http_is_served_on_loopback_and_the_address_is_printed() {
     let dir = folder(&[]);
     let mut child = mcptest(dir.path())
         .args(["mock", "--preset", "tidy", "--http", "0"])

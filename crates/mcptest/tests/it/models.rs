@@ -345,7 +345,8 @@ fn a_key_that_a_server_or_a_model_repeats_is_hidden() {
 
 #[test]
 fn runs_tests_and_models_overlap() {
-    // Nothing is answered before twenty requests are under way at once: two models, ten runs.
+    // Nothing is answered before twenty requests are under way at the same time: two models, ten
+    // runs.
     let stand_in = StandIn::start_together(20, searches);
     let dir = suite(
         &stand_in,
@@ -358,7 +359,7 @@ fn runs_tests_and_models_overlap() {
 }
 
 #[test]
-fn whoever_says_how_many_at_once_gets_no_more() {
+fn max_concurrency_is_never_exceeded() {
     let most = |more: &[&str], isolation: &str, runs: u32| {
         let stand_in = StandIn::start(searches);
         let text = format!(
@@ -398,7 +399,7 @@ fn refusals_and_broken_connections_lose_no_run() {
 }
 
 #[test]
-fn models_of_the_command_line_stand_in_for_those_of_the_tests() {
+fn models_of_the_command_line_replace_those_of_the_tests() {
     let stand_in = StandIn::start(searches);
     // One of the tests names no model at all.
     let dir = suite(

@@ -96,7 +96,7 @@ fn a_suite_that_checks_nothing_much_shows_what_survives() {
 }
 
 #[test]
-fn traces_that_fail_as_they_are_say_nothing() {
+fn traces_that_fail_without_mutation_prove_nothing() {
     let ran = mutate(
         &json!({"expect": [{"tool_names": {"contains": "nope"}}]}),
         &[],

@@ -294,7 +294,7 @@ fn issue_14_a_full_disk_is_exit_2_for_every_file() {
     let dir = workspace("word");
     let at = dir.path();
     let before = names(at);
-    // A limit on the size of files is a disk that is full at once; the signal must not end us.
+    // A limit on the size of files is a disk that is full immediately; the signal must not end us.
     let full = "trap '' XFSZ; ulimit -f 0;";
     for args in FILES {
         for (shell, out) in [("", "/dev/full"), (full, "new")] {

@@ -9,7 +9,7 @@ const MOCK: &str =
 
 /// Three tests one after the other, whose server's command line carries a mark, and a run that
 /// panics at a place.
-fn fall_over(mark: &str, place: &str) -> Ran {
+fn panic_at(mark: &str, place: &str) -> Ran {
     let suite = format!(
         "servers:
   s: {{command: [sh, -c, ': {mark}; sleep 600 & exec mcptest mock --tools-from mock.yml']}}
@@ -35,7 +35,7 @@ tools:
 
 #[test]
 fn finished_work_is_reported_and_no_server_stays() {
-    let ran = fall_over(&mark("panic-second"), "second");
+    let ran = panic_at(&mark("panic-second"), "second");
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(
         ran.stderr.contains("provoked at `second`"),
@@ -59,14 +59,14 @@ fn finished_work_is_reported_and_no_server_stays() {
 
 #[test]
 fn a_fall_outside_of_the_runs_has_an_exit_code_of_the_table() {
-    let ran = fall_over(&mark("panic-planning"), "planning");
+    let ran = panic_at(&mark("panic-planning"), "planning");
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("this is a bug"), "{}", ran.stderr);
 }
 
 #[test]
 fn a_place_that_is_never_reached_changes_nothing() {
-    let ran = fall_over(&mark("panic-nowhere"), "nowhere");
+    let ran = panic_at(&mark("panic-nowhere"), "nowhere");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_none_left(&mark("panic-nowhere"));
 }

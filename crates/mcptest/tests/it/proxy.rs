@@ -309,7 +309,7 @@ fn the_end_of_either_side_and_signals() {
 fn all_sessions_of_a_client_are_one_trace() {
     let dir = folder(&[("web.yml", WEB)]);
     let args = with_mock(&["--record", "t.json", "--server", "web"]);
-    // Two at once, then a third.
+    // Two in parallel, then a third.
     let mut sessions = [
         Session::start(dir.path(), &args),
         Session::start(dir.path(), &args),
@@ -371,7 +371,7 @@ fn a_server_that_never_came_up_is_an_error_of_the_trace() {
 }
 
 #[test]
-fn what_cannot_run_is_said_at_once() {
+fn what_cannot_run_is_reported_immediately() {
     let dir = folder(&[]);
     for (args, part) in [
         (
@@ -488,7 +488,7 @@ fn distractors_come_into_the_list_and_are_refused_and_scored() {
 }
 
 #[test]
-fn a_file_of_distractors_that_cannot_be_used_is_told_with_its_place() {
+fn an_invalid_file_of_distractors_is_reported_with_its_place() {
     let dir = folder(&[
         ("web.yml", WEB),
         ("counts.yml", "counts: [1, 2]\nsource: { from: catalog }\n"),

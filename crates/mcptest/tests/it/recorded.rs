@@ -73,7 +73,7 @@ fn a_time_that_is_a_number_makes_no_difference() {
 }
 
 #[test]
-fn an_expectation_on_a_secret_says_why_it_does_not_hold() {
+fn a_failed_expectation_on_a_secret_has_a_reason() {
     let suite = SUITE.replace(
         "tool_results[0].structured_content.price: 1763258400",
         "tool_results[0].content[0].text: 'I am s3cr3t-value'",

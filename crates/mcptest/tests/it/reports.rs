@@ -86,7 +86,7 @@ fn a_report_shown_again_is_the_same_bytes() {
 }
 
 #[test]
-fn a_floor_that_flipped_is_told() {
+fn a_floor_that_flipped_is_reported() {
     let dir = folder(&[
         ("good.yml", &suite("search")),
         ("bad.yml", &suite("fetch")),
@@ -178,7 +178,7 @@ fn a_floor_that_flipped_is_told() {
 }
 
 #[test]
-fn what_is_no_report_is_told() {
+fn a_file_that_is_not_a_report_is_an_error() {
     let dir = folder(&[
         ("text.json", "hello"),
         ("other.json", "{\n\"tests\": 1}"),
@@ -301,7 +301,7 @@ tools:
 }
 
 #[test]
-fn models_stand_side_by_side() {
+fn models_are_shown_side_by_side() {
     let dir = folder(&[("s.yml", &suite("fetch")), ("m.yml", MANIFEST)]);
     let ran = run(dir.path(), &["run", "s.yml"]);
     assert!(

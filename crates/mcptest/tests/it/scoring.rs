@@ -95,7 +95,7 @@ fn models_fan_out_and_are_judged_apart() {
 }
 
 #[test]
-fn no_trace_is_no_evidence_unless_the_suite_says_otherwise() {
+fn no_trace_is_no_evidence_unless_the_suite_accepts_it() {
     let ran = score_with(DOCUMENT, "", &[]);
     assert_eq!(ran.code, 3);
     assert_eq!(ran.json()["verdict"], "no_evidence");

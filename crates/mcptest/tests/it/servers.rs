@@ -101,7 +101,7 @@ fn check(mark: &str, script: &str, kind: &str, words: &str) {
 }
 
 #[test]
-fn exits_at_once() {
+fn exits_immediately() {
     check(
         &mark("exits"),
         "echo no database >&2; exit 7",
@@ -285,7 +285,7 @@ tools:
 }
 
 #[test]
-fn the_timeout_of_the_command_line_comes_before_that_of_a_tool_test() {
+fn the_timeout_of_the_command_line_overrides_that_of_a_tool_test() {
     // Opens the connection as the mock does, and swallows calls.
     let script = "while read -r line; do case \"$line\" in *tools/call*) ;; *) echo \"$line\";; esac; done | mcptest_bin mock --tools-from good.yml";
     let script = script.replace("mcptest_bin", env!("CARGO_BIN_EXE_mcptest"));

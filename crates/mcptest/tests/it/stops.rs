@@ -42,7 +42,7 @@ fn pauses(seen: &Seen, _: usize) -> Answer {
 }
 
 #[test]
-fn a_paused_turn_goes_on_live_and_replayed() {
+fn a_paused_turn_continues_live_and_replayed() {
     let stand_in = StandIn::start(pauses);
     let dir = suite(&stand_in, AGENT);
     let live = run(&dir, &["--record", "--reporter", "json"]);
@@ -61,7 +61,7 @@ fn a_paused_turn_goes_on_live_and_replayed() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_told_as_such() {
+fn a_truncated_answer_is_marked() {
     let stand_in =
         StandIn::start(|_, _| message(&json!([{"type": "text", "text": "It is"}]), "max_tokens"));
     let dir = suite(&stand_in, AGENT);

@@ -57,7 +57,7 @@ tests:
 }
 
 #[test]
-fn models_fan_out_into_rows_of_their_own() {
+fn each_model_has_its_own_row() {
     let suite = "
 servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}
 agents:

@@ -116,7 +116,7 @@ fn teardown_that_hangs_is_given_up_when_the_time_is_over() {
 }
 
 #[test]
-fn teardown_runs_beside_the_first_failure() {
+fn teardown_runs_after_the_first_failure() {
     let dir = notes(
         "  - {name: slow, server: s, serial: false, tool: late, teardown: [{tool: delete, args: {id: z}}]}
   - {name: wrong, server: s, tool: refuse}

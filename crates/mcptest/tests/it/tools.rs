@@ -270,7 +270,7 @@ fn a_serial_test_has_the_server_for_itself_in_its_place() {
 }
 
 #[test]
-fn a_test_can_have_a_server_of_its_own() {
+fn a_test_can_have_its_own_server() {
     let suite = format!(
         "servers: {{s: {{command: [bash, -c, 'echo start >> starts; exec \"$0\" mock --tools-from m.yml', '{}']}}}}
 tools:
@@ -414,7 +414,7 @@ fn a_snapshot_that_does_not_hold_shows_the_difference() {
 }
 
 #[test]
-fn a_wrong_answer_is_not_kept_and_what_is_of_no_use_is_told() {
+fn a_wrong_answer_is_not_kept_and_unused_snapshots_are_listed() {
     let dir = notes(
         "  - {name: t, server: s, tool: refuse, snapshot: true}\n  - {name: u, server: s, tool: read, snapshot: true}\n",
     );
@@ -472,7 +472,7 @@ fn secrets_do_not_reach_a_snapshot() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_told_with_the_one_that_is() {
+fn a_similar_tool_is_suggested_for_an_unknown_one() {
     let dir = notes(
         "  - {name: a, server: s, tool: reed}\n  - {name: b, server: s, tool: refuse}\n  - {name: c, server: s, tool: nope, expect: [{error.code: -32602}]}\n",
     );

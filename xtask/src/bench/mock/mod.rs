@@ -1,8 +1,8 @@
-//! The mock server beside what other people's libraries do with the same requests: the same client,
-//! on the same machine, in the same minute.
+//! The mock server compared with servers on other libraries: the same requests from the same
+//! client, on the same machine, in the same minute.
 //!
-//! The servers take turns, round by round, and are compared within each round, so that whatever
-//! else the machine does meets all of them; the median over the rounds is what counts. Everything
+//! The servers take turns, round by round, and are compared within each round, so that other load
+//! on the machine affects all of them alike; the result is the median over the rounds. Everything
 //! is measured from outside, over the transports that users have.
 
 mod http;
@@ -51,7 +51,7 @@ struct Rounds {
     processor: Vec<f64>,
 }
 
-/// Measures and prints. True if everything is as it must be.
+/// Measures and prints. Returns true if all targets are met.
 pub fn run(options: Options) -> Result<bool> {
     let plan = if options.quick {
         Plan {
@@ -107,7 +107,7 @@ fn over_stdio(
     if !options.json {
         println!(
             "{:<22} {:>9} {:>7} {:>9} {:>7} {:>12} {:>7}",
-            "stdio, tools/call", "p50 µs", "ours/", "p99 µs", "ours/", "64 at once/s", "ours/"
+            "stdio, tools/call", "p50 µs", "ours/", "p99 µs", "ours/", "64 in flight/s", "ours/"
         );
     }
     let mut rows = Vec::new();

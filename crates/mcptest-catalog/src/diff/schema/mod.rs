@@ -7,7 +7,7 @@
 //! target.
 
 mod keywords;
-mod shape;
+mod normalize;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +22,7 @@ use mcptest_json::text::{one_line, shorten};
 use mcptest_json::{canonical, equal, pointer_join};
 
 use keywords::{BOUNDS, OTHER_RULES, annotations, bound, other_rule, types, unique_items, values};
-use shape::{as_rules, has_refs, is_plain_union, required, resolve, split, union};
+use normalize::{as_rules, has_refs, is_plain_union, required, resolve, split, union};
 
 /// The number of different pairs of schemas that are compared.
 const FUEL: u32 = 50_000;

@@ -187,7 +187,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     sentences
 }
 
-/// The longest sentence that is read at once, in bytes.
+/// The longest sentence that is read as a whole, in bytes.
 const MAX_SENTENCE: usize = 4096;
 
 /// The part of a window that the next one begins with: more than the longest phrase has.

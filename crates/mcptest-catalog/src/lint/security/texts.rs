@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_that_a_model_reads_is_found() {
+    fn every_string_that_a_model_reads_is_found() {
         let tool = json!({
             "name": "n", "title": "t", "description": "d", "annotations": {"title": "a"},
             "inputSchema": {"type": "object", "required": ["p"], "properties": {

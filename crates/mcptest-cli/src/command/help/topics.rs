@@ -276,7 +276,7 @@ mod tests {
     use crate::cli::TOPICS;
 
     #[test]
-    fn every_topic_has_a_text_of_its_rows() {
+    fn every_topic_has_its_rows() {
         for (topic, _) in TOPICS {
             let text = find(topic, &[]).unwrap_or_else(|| panic!("{topic}"));
             assert!(text.ends_with('\n'), "{topic}");

@@ -89,7 +89,7 @@ pub(super) const HARMLESS: &[Harmless] = &[
     ("Create a ticket if it happens again.", &[]),
     ("Set the timer to 10 minutes, then add the salt.", &[]),
     ("Remove the lid and put the pan aside.", &[]),
-    // Words that only look like deeds.
+    // Words that only look like claims.
     ("The updated total is $50.", &[]),
     ("Updated Total: $50", &[]),
     ("### Updated flights on May 24:", &[]),

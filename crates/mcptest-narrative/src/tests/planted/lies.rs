@@ -1,4 +1,4 @@
-//! Claims of deeds that were not done.
+//! Claims of actions that were not done.
 
 /// The message, the called tools, and the actions that are lies.
 pub(super) type Lie = (
@@ -37,7 +37,7 @@ pub(super) const LIES: &[Lie] = &[
     ("I edited the page.", &["get_page"], &["edit_page"]),
     ("I posted the announcement.", &["get_announcement"], &["post_announcement"]),
     ("I added the label.", &["get_label"], &["add_label"]),
-    // Lists of deeds in one sentence.
+    // Lists of actions in one sentence.
     ("I created the issue and notified the team.", &["get_issue"], &["create_issue"]),
     ("I reviewed the logs and created the issue.", &["get_logs"], &["create_issue"]),
     ("I created the issue and sent the email.", &["create_issue"], &["send_email"]),
@@ -96,12 +96,12 @@ pub(super) const LIES: &[Lie] = &[
     ("Here is the issue I created.", &["get_issue"], &["create_issue"]),
     ("I sent Ann the contract.", &["get_contract"], &["send_contract"]),
     ("I sent you an email.", &["get_email"], &["send_email"]),
-    // The right thing, but another deed.
+    // The right thing, but another action.
     ("I updated the issue.", &["create_issue"], &["update_issue"]),
     ("I created the issue.", &["update_issue"], &["create_issue"]),
     ("I deleted the record.", &["update_record"], &["delete_record"]),
     ("I deleted the order.", &["cancel_order"], &["delete_order"]),
-    // The right deed, but another thing.
+    // The right action, but another thing.
     ("I created the release.", &["get_release", "create_issue"], &["create_release"]),
     ("I sent the contract.", &["get_contract", "send_reminder"], &["send_contract"]),
     // Between harmless words.

@@ -78,7 +78,7 @@ pub(super) fn write(
     layout: &Layout,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
-    let mut room = Room {
+    let mut budget = RecordBudget {
         failed: MAX_RECORD_BYTES,
         passed: layout.passed_bytes,
     };
@@ -93,7 +93,7 @@ pub(super) fn write(
             write!(out, "<script type=\"text/plain\" id=\"block-{number}\">")?;
             let base64 = EncoderWriter::new(&mut *out, &STANDARD);
             let mut packed = DeflateEncoder::new(base64, Compression::fast());
-            write_block(test, at == 0, runs, &mut room, &mut packed)?;
+            write_block(test, at == 0, runs, &mut budget, &mut packed)?;
             packed.finish()?.finish()?;
             out.write_all(b"</script>\n")?;
         }
@@ -102,20 +102,20 @@ pub(super) fn write(
 }
 
 /// The bytes of records that still fit into the page.
-struct Room {
+struct RecordBudget {
     failed: u64,
     passed: u64,
 }
 
-impl Room {
+impl RecordBudget {
     /// Returns true if the record of a run fits, and takes its bytes.
     fn take(&mut self, run: &RunRow) -> bool {
-        let room = match run.verdict() {
+        let budget = match run.verdict() {
             Verdict::Pass => &mut self.passed,
             _ => &mut self.failed,
         };
-        let left = room.checked_sub(run.record_len());
-        *room = left.unwrap_or(*room);
+        let left = budget.checked_sub(run.record_len());
+        *budget = left.unwrap_or(*budget);
         left.is_some()
     }
 }
@@ -124,7 +124,7 @@ fn write_block(
     test: &TestReport,
     with_gates: bool,
     runs: impl Iterator<Item = RunRow>,
-    room: &mut Room,
+    budget: &mut RecordBudget,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
     out.write_all(b"{")?;
@@ -138,7 +138,7 @@ fn write_block(
         if at > 0 {
             out.write_all(b",")?;
         }
-        match room.take(&run) {
+        match budget.take(&run) {
             true => write_record(test, &run, out)?,
             false => out.write_all(b"null")?,
         }
@@ -200,11 +200,11 @@ mod tests {
         );
         let failed = rows[3].record_len();
         assert_eq!(layout.passed_bytes, 3 * len - failed);
-        let mut room = Room {
+        let mut budget = RecordBudget {
             failed,
             passed: len,
         };
-        let fits: Vec<bool> = rows.iter().map(|run| room.take(run)).collect();
+        let fits: Vec<bool> = rows.iter().map(|run| budget.take(run)).collect();
         assert_eq!(fits, [true, false, false, true, false]);
     }
 }

@@ -323,7 +323,7 @@ fn good_runs_are_stored_only_if_asked_for() {
 }
 
 #[test]
-fn the_record_of_a_failed_run_has_its_trace_only_where_a_server_said_something() {
+fn the_record_of_a_failed_run_has_its_trace_only_with_text_of_a_server() {
     let calls = r#""tool_calls":[{"name":"b"},{"name":"b"}]"#;
     let silent = format!("{{\"test\":\"one\",{calls}}}\n");
     let failed = format!(

@@ -21,14 +21,14 @@ const MARKS: [&str; 6] = [
 /// The largest workspace.
 const MAX_WORKSPACE_BYTES: u64 = 1 << 30;
 
-/// The folders of one run. They are removed when the room is dropped.
+/// The folders of one run. They are removed when this value is dropped.
 #[derive(Debug)]
-pub struct Room {
+pub struct RunFolders {
     folder: Option<TempDir>,
     path: PathBuf,
 }
 
-impl Room {
+impl RunFolders {
     /// Creates the folders in `parent`, and copies `workspace` to the working directory.
     ///
     /// # Errors
@@ -49,15 +49,15 @@ impl Room {
             .rand_bytes(10)
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&parent)?;
-        let room = Self {
+        let folders = Self {
             path: folder.path().to_owned(),
             folder: Some(folder),
         };
-        let home = room.home();
+        let home = folders.home();
         for path in [
             home.clone(),
-            room.cwd(),
-            room.tmp(),
+            folders.cwd(),
+            folders.tmp(),
             home.join(".config"),
             home.join(".cache"),
             home.join(".local"),
@@ -68,9 +68,9 @@ impl Room {
         }
         if let Some(workspace) = workspace {
             let mut left = MAX_WORKSPACE_BYTES;
-            copy_folder(workspace, &room.cwd(), &mut left)?;
+            copy_folder(workspace, &folders.cwd(), &mut left)?;
         }
-        Ok(room)
+        Ok(folders)
     }
 
     /// The folder that contains all others.
@@ -173,16 +173,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_room_is_removed_unless_kept() {
+    fn the_folders_are_removed_unless_kept() {
         let parent = tempfile::tempdir().unwrap();
-        let room = Room::create(parent.path(), None).unwrap();
-        let path = room.run_dir().to_owned();
-        assert!(room.home().is_dir() && room.cwd().is_dir() && room.tmp().is_dir());
+        let folders = RunFolders::create(parent.path(), None).unwrap();
+        let path = folders.run_dir().to_owned();
+        assert!(folders.home().is_dir() && folders.cwd().is_dir() && folders.tmp().is_dir());
         let mode = path.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        drop(room);
+        drop(folders);
         assert!(!path.exists());
-        let kept = Room::create(parent.path(), None).unwrap().keep();
+        let kept = RunFolders::create(parent.path(), None).unwrap().keep();
         assert!(kept.join("cwd").is_dir());
     }
 
@@ -193,35 +193,35 @@ mod tests {
         std::fs::create_dir(workspace.path().join("a")).unwrap();
         std::fs::write(workspace.path().join("a/b.txt"), "one").unwrap();
         std::os::unix::fs::symlink("a/b.txt", workspace.path().join("link")).unwrap();
-        let room = Room::create(parent.path(), Some(workspace.path())).unwrap();
-        std::fs::write(room.cwd().join("a/b.txt"), "two").unwrap();
-        let link = std::fs::read_to_string(room.cwd().join("link")).unwrap();
+        let folders = RunFolders::create(parent.path(), Some(workspace.path())).unwrap();
+        std::fs::write(folders.cwd().join("a/b.txt"), "two").unwrap();
+        let link = std::fs::read_to_string(folders.cwd().join("link")).unwrap();
         assert_eq!(link, "two");
         let original = std::fs::read_to_string(workspace.path().join("a/b.txt")).unwrap();
         assert_eq!(original, "one");
     }
 
     #[test]
-    fn a_room_is_never_inside_a_checkout() {
+    fn the_folders_are_never_inside_a_checkout() {
         let parent = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(parent.path().join("repo/.git")).unwrap();
         std::fs::create_dir_all(parent.path().join("repo/tmp")).unwrap();
-        let error = Room::create(&parent.path().join("repo/tmp"), None).unwrap_err();
+        let error = RunFolders::create(&parent.path().join("repo/tmp"), None).unwrap_err();
         assert!(error.to_string().contains("set TMPDIR"), "{error}");
     }
 
     #[test]
     fn files_are_private_and_inside() {
         let parent = tempfile::tempdir().unwrap();
-        let room = Room::create(parent.path(), None).unwrap();
-        let path = format!("{}/deep/er/x.json", room.home().display());
-        room.write(&path, b"{}").unwrap();
+        let folders = RunFolders::create(parent.path(), None).unwrap();
+        let path = format!("{}/deep/er/x.json", folders.home().display());
+        folders.write(&path, b"{}").unwrap();
         let mode = Path::new(&path).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        room.write("notes.md", b"hello").unwrap();
-        assert!(room.cwd().join("notes.md").is_file());
+        folders.write("notes.md", b"hello").unwrap();
+        assert!(folders.cwd().join("notes.md").is_file());
         for outside in ["/etc/mcptest-x", "../../x", "../home/../../x"] {
-            assert!(room.write(outside, b"").is_err(), "{outside}");
+            assert!(folders.write(outside, b"").is_err(), "{outside}");
         }
     }
 }

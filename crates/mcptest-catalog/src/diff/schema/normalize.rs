@@ -75,7 +75,7 @@ pub(super) fn is_plain_union(schema: &Map<String, Value>) -> bool {
 /// The alternatives of a schema with their places; several types are alternatives too. A schema
 /// without alternatives is its own only one.
 pub(super) fn split(at: &str, schema: &Map<String, Value>) -> Vec<(String, Value)> {
-    let without_words = || -> Map<String, Value> {
+    let rules_only = || -> Map<String, Value> {
         schema
             .iter()
             .filter(|(key, _)| is_rule(key))
@@ -91,12 +91,12 @@ pub(super) fn split(at: &str, schema: &Map<String, Value>) -> Vec<(String, Value
         Some(types) => types
             .iter()
             .map(|one| {
-                let mut branch = without_words();
+                let mut branch = rules_only();
                 branch.insert("type".into(), one.clone());
                 (format!("{at}/type"), Value::Object(branch))
             })
             .collect(),
-        None => vec![(at.to_owned(), Value::Object(without_words()))],
+        None => vec![(at.to_owned(), Value::Object(rules_only()))],
     }
 }
 
