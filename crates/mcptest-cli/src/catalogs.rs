@@ -7,6 +7,7 @@ pub mod manifest;
 use std::path::Path;
 
 use mcptest_catalog::doctor::ServerReport;
+use mcptest_json::text::one_line;
 use mcptest_json::type_name;
 use mcptest_trace::catalog::Tool;
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
@@ -29,7 +30,54 @@ pub fn gather(
     gates: Gates,
     output: &Output,
 ) -> Result<Vec<ServerReport>, Failure> {
-    gather_from(None, args, gates, output)
+    let sources = named_sources(None, args, gates, output)?;
+    let reports = inspect(&sources, args.patience.timeout, output)?;
+    if !args.server.is_empty() {
+        return Ok(reports);
+    }
+    Ok(without_imitations(&sources, reports, output))
+}
+
+/// The reports without those of mocks that have the tools of another of the servers, as in a suite
+/// that `mcptest init` wrote: no agent has both, and every finding would be there twice.
+fn without_imitations(
+    sources: &[Source],
+    reports: Vec<ServerReport>,
+    output: &Output,
+) -> Vec<ServerReport> {
+    let is_mock = |source: &Source| matches!(source, Source::Server { server, .. } if manifest::is_mock(server));
+    let tools = |report: &ServerReport| {
+        let entry =
+            |tool: &Value| ["name", "description", "inputSchema"].map(|key| tool.get(key).cloned());
+        let mut tools: Vec<_> = report.listed.iter().map(entry).collect();
+        tools.sort_by_key(|[name, ..]| name.as_ref().map(ToString::to_string));
+        tools
+    };
+    let originals: Vec<_> = sources
+        .iter()
+        .zip(&reports)
+        .filter(|(source, report)| !is_mock(source) && !report.listed.is_empty())
+        .map(|(_, report)| (report.name.clone(), tools(report)))
+        .collect();
+    sources
+        .iter()
+        .zip(reports)
+        .filter(|(source, report)| {
+            let listed = is_mock(source).then(|| tools(report));
+            let original = originals
+                .iter()
+                .find(|(_, original)| listed.as_ref() == Some(original));
+            if let Some((original, _)) = original {
+                output.status(&format!(
+                    "note: {} is left out: a mock with the same tools as {}",
+                    one_line(&report.name),
+                    one_line(original)
+                ));
+            }
+            original.is_none()
+        })
+        .map(|(_, report)| report)
+        .collect()
 }
 
 /// The same, with a suite or the configuration of a client as a further source.
@@ -42,6 +90,17 @@ pub fn gather_from(
     gates: Gates,
     output: &Output,
 ) -> Result<Vec<ServerReport>, Failure> {
+    let sources = named_sources(file, args, gates, output)?;
+    inspect(&sources, args.patience.timeout, output)
+}
+
+/// The sources that the arguments name; if they name none, the servers of the current folder.
+fn named_sources(
+    file: Option<&Path>,
+    args: &CatalogArgs,
+    gates: Gates,
+    output: &Output,
+) -> Result<Vec<Source>, Failure> {
     let sources = match file {
         Some(file) => {
             let list = ServerList::of_file(file, gates, output)?;
@@ -69,7 +128,7 @@ pub fn gather_from(
             "there are no servers; give `--tools-from FILE`, `--url URL`, or `-- command args…`";
         return Err(Failure::Message(message.to_owned()));
     }
-    inspect(&sources, args.patience.timeout, output)
+    Ok(sources)
 }
 
 /// Inspects sources. A server that does not start is a result, not an error.

@@ -166,6 +166,12 @@ pub enum Command {
     Help(HelpArgs),
 }
 
+/// A port of the command line.
+fn port(text: &str) -> Result<u16, String> {
+    text.parse()
+        .map_err(|_| "expected a port only, a number from 0 (a free one) to 65535".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;

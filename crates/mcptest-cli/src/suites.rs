@@ -28,7 +28,8 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
             .find(|path| path.is_file())
             .map(|path| vec![path])
             .ok_or_else(|| {
-                "no suite is named, and there is neither mcptest.yaml nor mcptest.yml here"
+                "no suite is named, and there is neither mcptest.yaml nor mcptest.yml here; name \
+                 one, or let `mcptest init` write one"
                     .to_owned()
             });
     }

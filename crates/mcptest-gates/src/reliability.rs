@@ -269,6 +269,24 @@ impl Outcome {
     }
 }
 
+/// The failed runs in words: `runs 2, 3 (an expectation did not hold), 5 (made no call)`. A reason
+/// follows the last of the listed runs in a row that share it.
+fn failed_runs(failed: &FirstRuns<Outcome>) -> String {
+    let listed: Vec<(u64, &Outcome)> = failed.iter().collect();
+    let mut words: Vec<String> = listed
+        .iter()
+        .enumerate()
+        .map(|(at, (index, outcome))| match listed.get(at + 1) {
+            Some((_, next)) if next == outcome => index.to_string(),
+            _ => format!("{index} ({})", outcome.because()),
+        })
+        .collect();
+    if failed.more() > 0 {
+        words.push(format!("and {} more", failed.more()));
+    }
+    format!("run{} {}", plural(failed.count()), words.join(", "))
+}
+
 /// The outcomes of the observed runs.
 #[derive(Debug, Clone, Default)]
 pub struct ReliabilityAccumulator {
@@ -509,8 +527,9 @@ impl Gate for Reliability {
             summary.graceful_degradation
         );
         if failed.count() > 0 {
-            let failed = failed.list(|index, outcome| format!("{index} ({})", outcome.because()));
-            score.summary.push_str(&format!(" · failed: run {failed}"));
+            score
+                .summary
+                .push_str(&format!(" · failed: {}", failed_runs(&failed)));
         }
         score.values = vec![
             ("reliability.runs", n.into()),

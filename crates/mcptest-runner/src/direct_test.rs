@@ -255,6 +255,14 @@ async fn try_request(
     called.is_error = !seen["error"].is_null() || seen["result"]["is_error"] == true;
     let mut assertions =
         ask_judges::apply(context, case, &test.expect, &seen, &mut called.trace).await;
+    // An answer that is an error has no result: the default on the result is no second finding.
+    let is_default = |one: &Assertion| one.default && one.failed();
+    if assertions
+        .iter()
+        .any(|one| is_default(one) && one.target == "error")
+    {
+        assertions.retain(|one| !(is_default(one) && one.target.starts_with("result.")));
+    }
     assertions.extend(test.max_duration.map(|max| duration_assertion(max, took)));
     assertions.extend(
         test.max_response_tokens
@@ -281,7 +289,7 @@ async fn try_request(
         let reason = failed
             .reason
             .take()
-            .filter(|reason| reason != "the values differ");
+            .filter(|reason| reason != "the values differ" && reason != "an object is not null");
         failed.reason =
             Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
     }

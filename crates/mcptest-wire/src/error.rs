@@ -156,9 +156,11 @@ impl fmt::Display for WireError {
         {
             write!(f, "; the server {status}")?;
         }
-        // The detail of a protocol error already shows the message.
+        // The detail of a protocol error already shows the message. A message of the protocol is the
+        // answer to an earlier call; anything else may be the reason.
         if let Some(message) = last_message
             && *kind != WireErrorKind::Protocol
+            && !is_protocol_message(message)
             && !detail.contains(message.as_str())
         {
             write!(f, "; its last message: {message}")?;
@@ -174,6 +176,14 @@ impl fmt::Display for WireError {
 }
 
 impl std::error::Error for WireError {}
+
+/// Returns true if a line is a whole message of the protocol, or the begin of a long one.
+fn is_protocol_message(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('{')
+        && line.contains("\"jsonrpc\"")
+        && (line.contains("… (") || serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok())
+}
 
 #[cfg(test)]
 mod tests {
@@ -209,5 +219,27 @@ mod tests {
             error.to_string(),
             "server `files`: could not start: command `x` not found on PATH"
         );
+    }
+
+    #[test]
+    fn an_answer_to_an_earlier_call_is_no_reason() {
+        let shown = |last: &str| {
+            WireError::new(
+                WireErrorKind::ServerCrash,
+                "a",
+                "calling tool `b`",
+                "it exited",
+            )
+            .with_evidence(Vec::new(), None, Some(last.to_owned()))
+            .to_string()
+        };
+        assert!(!shown(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).contains("last message"));
+        assert!(
+            !shown(r#"{"jsonrpc":"2.0","id":1,"result":{"t… (900 bytes in total)"#)
+                .contains("last message")
+        );
+        assert!(shown("cannot open the database").contains("its last message: cannot open"));
+        // The server was cut off in the middle of it.
+        assert!(shown(r#"{"jsonrpc":"2.0","id":1,"res"#).contains("its last message: {"));
     }
 }

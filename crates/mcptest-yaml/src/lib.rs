@@ -27,6 +27,7 @@ mod parse;
 mod plain_subset;
 mod scalar;
 mod source;
+mod syntax_help;
 pub mod values;
 pub mod write;
 

@@ -13,6 +13,7 @@ use crate::limits::DocumentLimits;
 use crate::plain_subset;
 use crate::scalar;
 use crate::source::{Place, Source, Span};
+use crate::syntax_help;
 
 impl Document {
     /// Parses one YAML document (JSON is YAML too).
@@ -415,11 +416,19 @@ impl Builder<'_> {
         if error.info().contains("recursion limit") {
             return *self.too_deep(Span { start: at, end: at });
         }
+        // The marker is behind the tab that is no valid space.
+        let before = &self.source.text()[..at];
+        let after_tab = error.info().contains("YAML whitespace") && before.ends_with('\t');
+        if after_tab {
+            at = before.trim_end_matches('\t').len();
+        }
         let diagnostic =
             Diagnostic::new(Severity::Error, format!("not valid YAML: {}", error.info()))
                 .at(self.source, Span { start: at, end: at });
         let line = self.line_text(at);
-        if line.trim_start_matches(' ').starts_with('\t') || error.info().contains("tab") {
+        if after_tab {
+            diagnostic.help("write a space instead of the tab")
+        } else if line.trim_start_matches(' ').starts_with('\t') || error.info().contains("tab") {
             diagnostic.help("YAML forbids tabs for indentation: use spaces")
         } else if error.info().contains("flow mapping") && line.contains('[') {
             diagnostic.help(
@@ -433,7 +442,10 @@ impl Builder<'_> {
                 .help("YAML has no surrogate pairs like JSON's `\\ud83d\\ude00`: write the character itself, or \
                      `\\U0001F600`")
         } else {
-            diagnostic
+            match syntax_help::help(error.info(), self.source.text(), at) {
+                Some(remedy) => diagnostic.help(remedy),
+                None => diagnostic,
+            }
         }
     }
 

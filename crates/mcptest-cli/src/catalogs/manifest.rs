@@ -85,12 +85,16 @@ pub fn entries(server: &Server) -> Option<KnownEntries> {
     Some(known)
 }
 
+/// Returns true if a server is our own mock.
+pub fn is_mock(server: &Server) -> bool {
+    matches!(server.argv.as_slice(), [program, command, ..]
+        if program == "mcptest" && command == "mock")
+}
+
 /// The manifest or catalog of a server that is our own mock.
 fn manifest(server: &Server) -> Option<PathBuf> {
-    let [program, command, flags @ ..] = server.argv.as_slice() else {
-        return None;
-    };
-    if program != "mcptest" || command != "mock" {
+    let flags = server.argv.get(2..)?;
+    if !is_mock(server) {
         return None;
     }
     let file = flags.iter().enumerate().find_map(|(index, flag)| {

@@ -45,7 +45,7 @@ pub struct MockArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
     /// Serve streamable HTTP on this port of 127.0.0.1; 0 chooses a free one.
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = super::port)]
     pub http: Option<u16>,
     /// Write every message of clients to this file, as JSON Lines.
     #[arg(long, value_name = "FILE")]

@@ -85,6 +85,7 @@ pub struct RunArgs {
         long,
         help_heading = OUTPUT,
         value_name = "PORT",
+        value_parser = super::port,
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "0",

@@ -154,7 +154,7 @@ impl<'a> Job<'a> {
         if planned.iter().all(|planned| planned.cases.is_empty()) {
             let all = |planned: &Planned| plan(&planned.suite, &Filter::default()).len();
             return Err(match planned.iter().map(all).sum::<usize>() {
-                0 => "no tests to run: the suites have no tests".to_owned(),
+                0 => no_tests(&planned),
                 1 => "no tests to run: the filters exclude the only test".to_owned(),
                 tests => format!("no tests to run: the filters exclude all {tests} tests"),
             });
@@ -490,4 +490,16 @@ fn write_traces(file: &Path, report: &Report) -> Result<(), String> {
         }
     }
     out.commit().map_err(|error| fail(&error))
+}
+
+/// The message about suites without tests.
+fn no_tests(planned: &[Planned]) -> String {
+    let suites = match planned {
+        [only] => format!("`{}` has", only.suite.file.display()),
+        several => format!("the {} suites have", several.len()),
+    };
+    format!(
+        "no tests to run: {suites} no tests; write some under `tools:` (calls of a tool) or \
+         `tests:` (requests to an agent)"
+    )
 }

@@ -143,7 +143,7 @@ fn an_outcome_without_expectations_is_a_call_and_no_error() {
     assert!(
         outcome
             .summary
-            .contains("failed: run 2 (made no call), 3 (ended in an error)")
+            .contains("failed: runs 2 (made no call), 3 (ended in an error)")
     );
 }
 

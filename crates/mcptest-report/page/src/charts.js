@@ -1,7 +1,7 @@
 // Charts as inline SVG: lines over a number, and rows of values. Each has axes, labels, and a table
 // with the same figures.
 
-import { el, figure, foreign, lazy, svg, visible } from "./dom.js";
+import { clip, el, figure, foreign, lazy, svg, visible } from "./dom.js";
 
 /** The number of series that a chart can show apart; its table has all. */
 const MAX_SERIES = 8;
@@ -155,7 +155,7 @@ export function rowChart({ id, title, meaning, xLabel, xMax, rows, table, format
 function rowMarks(row, at, top, x, width, write) {
   const middle = top + LABEL_HEIGHT + 5;
   const room = Math.max(8, Math.floor((width - 90) / 6.6));
-  const name = row.label.length > room ? `${row.label.slice(0, room - 1)}…` : row.label;
+  const name = clip(row.label, room);
   const marks = [
     svg("text", { class: "row-label", x: 10, y: top + 16 }, visible(name), svg("title", {}, visible(row.label))),
     svg("text", { class: "row-value", x: width - 14, y: top + 16, "text-anchor": "end" }, row.words ?? write(row.value)),
@@ -210,7 +210,7 @@ export function pairChart({ id, title, meaning, xLabel, xMax, rows, table, forma
         const top = box.top + at * step;
         const value = `${format(row.old)} → ${format(row.new)}`;
         const room = Math.max(8, Math.floor((width - 40 - value.length * 7) / 6.6));
-        const name = row.label.length > room ? `${row.label.slice(0, room - 1)}…` : row.label;
+        const name = clip(row.label, room);
         return svg(
           "g",
           {},

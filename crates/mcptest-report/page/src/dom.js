@@ -96,11 +96,21 @@ export function duration(ms) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** A label in at most `room` characters: its middle is left out, because names of tests often differ
+ * only in their ends, such as the model. */
+export function clip(label, room) {
+  const letters = [...label];
+  if (letters.length <= room) return label;
+  const end = Math.floor((room - 1) * 0.45);
+  return `${letters.slice(0, room - 1 - end).join("")}…${end > 0 ? letters.slice(-end).join("") : ""}`;
+}
+
 /** A number of tokens in few characters. */
 export function compact(number) {
   if (number < 10_000) return count(number);
-  if (number < 1_000_000) return `${(number / 1000).toFixed(number < 100_000 ? 1 : 0)}k`;
-  return `${(number / 1_000_000).toFixed(1)}M`;
+  const short = (value, digits) => value.toFixed(digits).replace(/\.0$/, "");
+  if (number < 1_000_000) return `${short(number / 1000, number < 100_000 ? 1 : 0)}k`;
+  return `${short(number / 1_000_000, 1)}M`;
 }
 
 /** Dollars: whole cents, or the first digits of less. */

@@ -93,7 +93,7 @@ function row(name, value, assertions, target) {
 }
 
 function shown(value, unit) {
-  if (value === null || value === undefined) return "undefined";
+  if (value === null || value === undefined) return "none";
   if (typeof value !== "number") return jsonLine(value);
   if (unit === "percent") return `${figure(value)} %`;
   if (unit === "dollars") return dollars(value);

@@ -37,7 +37,7 @@ export function showMatrix(place, head, open) {
     el("h2", { id: "matrix-title" }, "Tests by model"),
     el(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "matrix-title" },
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of tests by model" },
       el(
         "table",
         { class: "matrix" },

@@ -44,9 +44,9 @@ function decay(tests) {
   const series = tests
     .filter((test) => test.plots.decay)
     .map((test) => {
-      const { values, pass_rate: rate } = test.plots.decay;
+      const { values, pass_rates: rates } = test.plots.decay;
       const points = values.map((value, at) => {
-        const k = at + 1;
+        const [k, rate] = [at + 1, rates?.[at]];
         return rate ? { x: k, y: value, low: 100 * rate.lower ** k, high: 100 * rate.upper ** k } : { x: k, y: value };
       });
       return { label: test.title, points };
@@ -55,7 +55,7 @@ function decay(tests) {
   return lineChart({
     id: "decay",
     title: "pass^k decay",
-    meaning: "The chance that k runs in a row all pass, over the first k runs. The band is the 95 % interval of the pass rate (Wilson), to the power of k.",
+    meaning: "The chance that k runs in a row all pass, from the first k runs. The band is the 95 % interval of their pass rate (Wilson), to the power of k.",
     xLabel: "k",
     yLabel: "pass^k, %",
     yMax: 100,

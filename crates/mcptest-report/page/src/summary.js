@@ -151,7 +151,7 @@ function howBad(test) {
   if (test.shown === "undecided") return "interrupted";
   if (test.runCount > 1 && test.failedRuns > 0) return `${count(test.failedRuns)} of ${counted(test.runCount, "run")} did not pass`;
   const gates = test.gates.filter(([, verdict]) => verdict !== "pass").map(([block]) => block);
-  return gates.length ? gates.join(", ") : VERDICTS[test.shown].word.toLowerCase();
+  return gates.length ? `${gates.length > 1 ? "gates" : "gate"} ${gates.join(", ")}` : VERDICTS[test.shown].word.toLowerCase();
 }
 
 function notices(head) {

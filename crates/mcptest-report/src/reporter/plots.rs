@@ -49,9 +49,10 @@ pub(super) struct CurvePoint {
 pub(super) struct Decay {
     /// Whole percents, from k = 1.
     pub(super) values: Vec<f64>,
-    /// Wilson's interval of the pass rate, 0 to 1; its k-th power is the band at k.
+    /// Wilson's interval of the pass rate of the first k runs, 0 to 1, from k = 1; its k-th power
+    /// is the band at k. Absent without the outcome of each run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pass_rate: Option<Limits>,
+    pass_rates: Option<Vec<Limits>>,
 }
 
 /// A share of runs and its interval at 95 %, all from 0 to 1.
@@ -108,21 +109,31 @@ pub(super) fn distractors(gate: &GateOutcome) -> Option<Vec<CurvePoint>> {
 /// pass^k for k = 1, 2, …
 pub(super) fn decay(gate: &GateOutcome) -> Option<Decay> {
     #[derive(Deserialize)]
-    struct Rates {
-        pass_rate_95: Option<Methods>,
+    struct Outcomes {
+        per_run: Vec<Outcome>,
     }
     #[derive(Deserialize)]
-    struct Methods {
-        wilson: Limits,
+    struct Outcome {
+        passed: bool,
     }
     let values = gate.values.get("reliability.decay")?.as_array()?;
     let values: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
-    let rates: Option<Rates> = part(&gate.detail.text());
-    let pass_rate = rates.and_then(|rates| rates.pass_rate_95);
-    (!values.is_empty()).then(|| Decay {
-        values,
-        pass_rate: pass_rate.map(|methods| methods.wilson),
-    })
+    let outcomes: Option<Outcomes> = part(&gate.detail.text());
+    let pass_rates = outcomes.map(|outcomes| {
+        let mut passed = 0;
+        (1_u64..)
+            .zip(outcomes.per_run)
+            .map(|(runs, outcome)| {
+                passed += u64::from(outcome.passed);
+                let interval = wilson(passed, runs, Z_95);
+                Limits {
+                    lower: interval.lower,
+                    upper: interval.upper,
+                }
+            })
+            .collect()
+    });
+    (!values.is_empty()).then_some(Decay { values, pass_rates })
 }
 
 fn selection(gate: &GateOutcome) -> Option<Rate> {
@@ -206,15 +217,17 @@ mod tests {
             {"count": 0, "accuracy": 100, "certified_lower": 47, "runs": 4},
             {"count": 8, "accuracy": 75, "runs": 4},
         ]});
-        let interval = json!({"lower": 0.25, "upper": 0.75});
-        let rates = json!({"pass_rate_95": {"wilson": interval, "exact": interval}});
+        let outcomes = json!({"per_run": [
+            {"index": 1, "passed": true, "because": "all expectations held"},
+            {"index": 2, "passed": false, "because": "an expectation did not hold"},
+        ]});
         let mut written = samples::test("a", None, Verdict::Pass);
         written.gates = vec![
             gate("distractors", json!({}), &curve),
             gate(
                 "reliability",
                 json!({"reliability.decay": [100, 25]}),
-                &rates,
+                &outcomes,
             ),
             gate(
                 "tool_selection",
@@ -232,7 +245,13 @@ mod tests {
         let plots = serde_json::to_value(plots).unwrap();
         assert_eq!(plots["distractors"][1]["accuracy"], 75.0);
         assert_eq!(plots["decay"]["values"], json!([100.0, 25.0]));
-        assert_eq!(plots["decay"]["pass_rate"], interval);
+        // The band at k is about the first k runs, as the point is: it always has the point.
+        for (at, point) in [1.0, 0.25].into_iter().enumerate() {
+            let k = i32::try_from(at + 1).unwrap();
+            let limit = |end: &str| plots["decay"]["pass_rates"][at][end].as_f64().unwrap();
+            let band = limit("lower").powi(k)..=limit("upper").powi(k);
+            assert!(band.contains(&point), "k = {k}: {band:?} has no {point}");
+        }
         let expected = wilson(9, 10, Z_95);
         assert_eq!(plots["selection"]["lower"], expected.lower);
         assert_eq!(plots["stability"], json!([["redundancy", 0.5]]));

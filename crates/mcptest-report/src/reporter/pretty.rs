@@ -2,6 +2,7 @@
 
 mod assertion;
 mod charts;
+mod wrap;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,6 +16,7 @@ use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 
 use assertion::write_assertion;
+use wrap::Wrap;
 
 use super::terminal::{badge_word, colour, line, paint};
 use super::{RenderError, Style, table};
@@ -39,6 +41,15 @@ pub(crate) fn render(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
+    let Some(width) = style.width else {
+        return write_report(report, style, out);
+    };
+    let mut wrap = Wrap::new(out, width);
+    write_report(report, style, &mut wrap)?;
+    Ok(wrap.finish()?)
+}
+
+fn write_report(report: &Report, style: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let mut suite = None;
     let mut shown = ShownErrors::default();
     for test in &report.tests {
@@ -245,7 +256,9 @@ pub(super) fn write_test(
         if let Some(record) = &record {
             match shown.earlier(record, &name) {
                 Some(earlier) => block(out, &earlier)?,
-                None => write_run_details(out, record, style)?,
+                None => write_details(out, record, style, &mut |title, said| {
+                    shown.earlier_stderr(title, said, &name)
+                })?,
             }
             skipped.add(record);
         }
@@ -347,14 +360,35 @@ pub(super) fn write_run_details(
     run: &RunRecord,
     style: Style,
 ) -> io::Result<()> {
+    write_details(out, run, style, &mut |_, _| None)
+}
+
+/// The same; `earlier` returns the line that replaces the output of a server that was shown.
+fn write_details(
+    out: &mut dyn Write,
+    run: &RunRecord,
+    style: Style,
+    earlier: &mut dyn FnMut(&str, &[String]) -> Option<String>,
+) -> io::Result<()> {
     if let Some(error) = &run.error {
-        let text = format!("{}: {}", error.kind.as_str(), lines(&error.message));
-        block(out, &text)?;
+        // The first line is the error, the second the title of the lines of stderr.
+        let mut parts = error.message.splitn(3, '\n');
+        let (what, title) = (parts.next().unwrap_or_default(), parts.next());
+        let said: Vec<String> = parts.flat_map(str::lines).map(one_line).collect();
+        let text = match title.and_then(|title| earlier(&one_line(title), &said)) {
+            Some(earlier) => format!("{}\n{earlier}", lines(what)),
+            None => lines(&error.message),
+        };
+        block(out, &format!("{}: {text}", error.kind.as_str()))?;
     }
     for assertion in run.assertions.iter().filter(|assertion| assertion.failed()) {
         write_assertion(out, assertion, style)?;
     }
     for (title, said) in server_output(run) {
+        if let Some(earlier) = earlier(&title, &said) {
+            block(out, &earlier)?;
+            continue;
+        }
         block(out, &title)?;
         for one in said {
             block(out, &format!("  {one}"))?;
@@ -367,9 +401,12 @@ pub(super) fn write_run_details(
 const MAX_SHOWN_ERRORS: usize = 100;
 
 /// The errors that were shown in full. A server that does not start is the error of all its tests,
-/// with the same lines of its stderr.
+/// with the same lines of its stderr; tests that share a server share the end of its stderr.
 #[derive(Default)]
-pub(super) struct ShownErrors(HashMap<(ErrorKind, String), String>);
+pub(super) struct ShownErrors {
+    errors: HashMap<(ErrorKind, String), String>,
+    stderr: HashMap<(String, Vec<String>), String>,
+}
 
 impl ShownErrors {
     /// A line that refers to the row that shows the same error of several lines, if there is one.
@@ -378,8 +415,8 @@ impl ShownErrors {
         if !is_only_error(run) || !error.message.contains('\n') {
             return None;
         }
-        let is_full = self.0.len() >= MAX_SHOWN_ERRORS;
-        match self.0.entry((error.kind, error.message.clone())) {
+        let is_full = self.errors.len() >= MAX_SHOWN_ERRORS;
+        match self.errors.entry((error.kind, error.message.clone())) {
             Entry::Vacant(_) if is_full => None,
             Entry::Vacant(place) => {
                 place.insert(one_line(row));
@@ -390,6 +427,24 @@ impl ShownErrors {
                 error.kind.as_str(),
                 first.get()
             )),
+        }
+    }
+
+    /// A line that refers to the row that shows the same lines of stderr, if there is one.
+    fn earlier_stderr(&mut self, title: &str, said: &[String], row: &str) -> Option<String> {
+        if !title.contains("stderr") || said.len() < 2 {
+            return None;
+        }
+        let is_full = self.stderr.len() >= MAX_SHOWN_ERRORS;
+        match self.stderr.entry((title.to_owned(), said.to_vec())) {
+            Entry::Vacant(_) if is_full => None,
+            Entry::Vacant(place) => {
+                place.insert(one_line(row));
+                None
+            }
+            Entry::Occupied(first) => {
+                Some(format!("{title} the same as in `{}` above", first.get()))
+            }
         }
     }
 }

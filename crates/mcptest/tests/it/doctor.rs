@@ -377,3 +377,36 @@ fn dollars_are_shown_for_the_models_that_are_named() {
         refused.stderr
     );
 }
+
+#[test]
+fn a_mock_with_the_tools_of_a_server_is_not_counted_again() {
+    let manifest = r"
+mock_server:
+  name: notes
+  tools: [{ name: list_notes, description: List the titles of all notes. }]
+";
+    let suite = format!(
+        "servers:\n  notes:\n    command: [{}, mock, --tools-from, mock.yml]\n  \
+         notes-mock:\n    command: [mcptest, mock, --tools-from, mock.yml]\n",
+        json!(env!("CARGO_BIN_EXE_mcptest"))
+    );
+    let dir = folder(&[("mcptest.yml", suite.as_str()), ("mock.yml", manifest)]);
+    let told = run(dir.path(), &["doctor", "--format", "json"]);
+    let report = told.json();
+    assert_eq!(
+        report["servers"].as_array().unwrap().len(),
+        1,
+        "{}",
+        told.stderr
+    );
+    assert_eq!(report["servers"][0]["name"], "notes");
+    assert_eq!(report["look_alikes"], json!([]));
+    let note = "notes-mock is left out: a mock with the same tools as notes";
+    assert!(told.stderr.contains(note), "{}", told.stderr);
+    // It is inspected where it is named.
+    let named = run(
+        dir.path(),
+        &["doctor", "--server", "notes-mock", "--format", "json"],
+    );
+    assert_eq!(named.json()["servers"][0]["name"], "notes-mock");
+}

@@ -91,3 +91,39 @@ fn a_bound_on_the_wrong_scale_is_a_warning_that_can_be_denied() {
         assert!(!denied.stderr.contains("valid, "), "{}", denied.stderr);
     }
 }
+
+#[test]
+fn a_suite_without_tests_is_named() {
+    let dir = folder(&[("empty.yml", "name: x\n")]);
+    let ran = run(dir.path(), &["run", "empty.yml"]);
+    assert_eq!(ran.code, 2);
+    let expected = "`empty.yml` has no tests; write some under `tools:`";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn a_port_is_only_a_number() {
+    for words in [
+        ["mock", "--http", "127.0.0.1:80"],
+        ["report", "--no-timing", "--serve=localhost"],
+    ] {
+        let dir = folder(&[]);
+        let ran = run(dir.path(), &words);
+        assert_eq!(ran.code, 2);
+        let expected = "expected a port only, a number from 0 (a free one) to 65535";
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_error_instead_of_a_result_is_one_finding() {
+    let suite = "servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}
+tools: [{name: t, server: s, tool: serch}]
+";
+    let dir = folder(&[("s.yml", suite), ("m.yml", MANIFEST)]);
+    let ran = run(dir.path(), &["run", "s.yml"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.stdout.matches("expected ").count(), 1, "{}", ran.stdout);
+    let because = "because   server `s` lists no tool `serch`; did you mean `search`?";
+    assert!(ran.stdout.contains(because), "{}", ran.stdout);
+}

@@ -44,8 +44,8 @@ pub struct Captured {
     pub draft: ServerDraft,
     /// The server's own name, for the name in the suite.
     pub own_name: Option<String>,
-    /// The number of tools, resources and prompts.
-    counts: [usize; 3],
+    /// The number of tools, resources, templates of resources, and prompts.
+    counts: [usize; 4],
     /// `auth:` of the suite, if the server required a token.
     pub auth: Option<Value>,
 }
@@ -108,9 +108,13 @@ async fn examine(
         )));
     }
     let shown = one_line(draft.title.as_deref().unwrap_or(label));
-    let [tools, resources, prompts] = captured.counts;
+    let [tools, resources, templates, prompts] = captured.counts;
+    let templates = match templates {
+        0 => String::new(),
+        number => format!("{}, ", counted(number, "resource template")),
+    };
     output.status(&format!(
-        "{shown}: {}, {}, {}",
+        "{shown}: {}, {}, {templates}{}",
         counted(tools, "tool"),
         counted(resources, "resource"),
         counted(prompts, "prompt")
@@ -166,12 +170,15 @@ fn captured(report: &ServerReport, policy: CallPolicy, redactor: &Redactor) -> C
         redactor.value(entry);
     }
     draft.set_tools(listed, policy);
+    let is_template = |entry: &&Value| entry.get("uriTemplate").is_some();
+    let templates = report.resources.iter().filter(is_template).count();
     Captured {
         draft,
         own_name: info("name"),
         counts: [
             report.listed.len(),
-            report.resources.len(),
+            report.resources.len() - templates,
+            templates,
             report.prompts.len(),
         ],
         auth: None,

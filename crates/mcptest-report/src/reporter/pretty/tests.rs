@@ -136,6 +136,20 @@ fn an_error_of_several_lines_is_shown_once() {
 }
 
 #[test]
+fn the_same_stderr_is_shown_once() {
+    let mut test = several(&[Verdict::Fail; 3]);
+    for (run, lines) in test.runs.iter_mut().zip([2, 2, 1]) {
+        let lines = vec!["loading"; lines];
+        let trace = serde_json::json!({"tool_calls": [], "stderr": {"s": lines}});
+        run.trace = serde_json::from_value(trace).unwrap();
+    }
+    let text = shown(test, false);
+    let expected = "stderr of s: the same as in `a [m] #1` above\n";
+    assert_eq!(text.matches(expected).count(), 1, "{text}");
+    assert_eq!(text.matches("loading").count(), 3, "{text}");
+}
+
+#[test]
 fn a_finding_is_shown_once() {
     let mut gate = crate::samples::floor(Verdict::Fail, 50);
     gate.findings = vec!["run 1: no call: “I did it.”".to_owned()];
