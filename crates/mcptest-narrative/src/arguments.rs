@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::agreement::{agrees, contains_value};
 use crate::claims::Claim;
 use crate::dates::{dates_in, times_in};
+use crate::evidence::contains_whole;
 use crate::match_calls::Fit;
 use crate::provenance::RunValues;
 use crate::recorded::{Leaf, Matched, collect_emails, is_pathlike, leaves};
@@ -78,7 +79,20 @@ pub(crate) fn mismatches(
                 || tokens[value.at - 1].is_any(&["and", ","])
                 || crate::verbs::verb_of(&tokens[value.at - 1].low).is_some())
     };
+    // "to 12 Mill Lane", of an argument that says so
+    let is_written = |value: &Stated| {
+        let next = tokens.get(value.at + 1);
+        value.kind == ValueKind::Number
+            && next.is_some_and(|next| {
+                let phrase = format!("{} {}", value.text, next.text).to_lowercase();
+                leaves
+                    .iter()
+                    .flatten()
+                    .any(|leaf| contains_whole(&leaf.text.to_lowercase(), &phrase))
+            })
+    };
     let is_known = |value: &Stated| match value.kind {
+        _ if is_written(value) => true,
         _ if is_object(value) => false,
         ValueKind::Identifier | ValueKind::Email | ValueKind::Path => false,
         ValueKind::Quote => elsewhere(&value.text.to_lowercase()),
@@ -369,7 +383,7 @@ fn wrong_count(
         };
         // `add_label` with `issue: 7`
         let by_key = || {
-            calls.len() > 1
+            (calls.len() > 1 || fit == Fit::Exact)
                 && call.args.as_object().is_some_and(|args| {
                     args.keys().any(|key| {
                         lexical::words(key)

@@ -233,6 +233,17 @@ impl Reader<'_> {
         if found.is_empty() {
             self.cells(&mut found);
         }
+        // "Customer says: cancelled in March"
+        let quoted = self.tokens.windows(2).position(|pair| {
+            pair[1].is(":")
+                && pair[0].is_any(&[
+                    "says", "said", "writes", "wrote", "reports", "reported", "claims", "states",
+                    "wants", "asked", "request", "requested",
+                ])
+        });
+        if let Some(place) = quoted {
+            found.retain(|found| found.at < place);
+        }
         // "If it has been closed (or was moved), …": what follows is supposed, too.
         let supposed = self
             .tokens

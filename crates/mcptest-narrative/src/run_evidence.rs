@@ -109,6 +109,7 @@ impl<'a> Evidence<'a> {
             complete,
             acting: calls.iter().any(|call| {
                 call.acts()
+                    || call.operates
                     || call.effect == Effect::Executes
                     || call.effect == Effect::Unknown && call.words().len() > 1
             }),
@@ -351,7 +352,10 @@ impl<'a> Evidence<'a> {
             claim.verb,
             "reject" | "decline" | "deny" | "block" | "cancel" | "abort"
         );
-        if refused && claim.past && self.results.iter().any(|result| result.failed) {
+        if refused
+            && (claim.past || claim.verb == "deny")
+            && self.results.iter().any(|result| result.failed)
+        {
             return true;
         }
         // "Three workouts were recorded", of those that a lookup listed.
@@ -374,6 +378,18 @@ impl<'a> Evidence<'a> {
         let news = claim.news || open;
         if news && !self.complete {
             return true;
+        }
+        // "A pull request has been opened", where nothing in the run is about one.
+        let invented = claim.indefinite
+            && !claim.past
+            && claim.how == How::Passive
+            && !claim.nouns.is_empty()
+            && claim
+                .nouns
+                .iter()
+                .all(|noun| self.is_novel(&verbs::fold(noun)));
+        if invented && !self.is_worldly() {
+            return false;
         }
         let told = claim.past && (news || self.is_worldly());
         if !self.acting

@@ -41,8 +41,15 @@ pub(crate) fn marks(tokens: &[Token]) -> Vec<Name> {
             && !token.low.ends_with("day")
             && !is_first_person(token)
     };
+    // A short path: `envs/stage`
+    let is_folder = |place: usize| {
+        let token = &tokens[place];
+        token.is_word() && token.text.len() >= 6 && token.text.matches('/').count() == 1
+    };
     let words = (0..tokens.len())
-        .filter(|place| tokens[*place].kind == Kind::Quote || is_proper(*place))
+        .filter(|place| {
+            tokens[*place].kind == Kind::Quote || is_proper(*place) || is_folder(*place)
+        })
         .map(|place| Stated {
             kind: ValueKind::Quote,
             text: tokens[place].text.clone(),
@@ -141,6 +148,8 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
     let (kind, normal) = match token.kind {
         Kind::Email => (ValueKind::Email, token.low.clone()),
         Kind::Quote => (ValueKind::Quote, letters(&token.text)),
+        // A flag of a command: `-target=a.b`
+        Kind::Path if token.low.starts_with('-') => return None,
         Kind::Path => (ValueKind::Path, token.low.clone()),
         // "5 PM"
         Kind::Number if time_of(&token.low, tokens.get(at + 1)).is_some() => {
@@ -223,7 +232,8 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         at,
         measured: before.is_some_and(|before| before.is_any(&["to", "for", "at", "of"])),
         // "three points: a, b and c", "5 to 7 days", "within 24 hours"
-        rounded: tokens[at + 1..].iter().take(3).any(|token| token.is(":"))
+        rounded: next_is_scale(tokens, at)
+            || tokens[at + 1..].iter().take(3).any(|token| token.is(":"))
             || is_span(tokens, at)
             || !has_cents(&token.text)
                 && tokens[at.saturating_sub(3)..at].iter().any(|token| {
@@ -243,6 +253,13 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
                         "most",
                     ])
                 }),
+    })
+}
+
+/// Returns true if a number counts thousands or more, and so is rounded: "1.23 million".
+fn next_is_scale(tokens: &[Token], at: usize) -> bool {
+    tokens.get(at + 1).is_some_and(|next| {
+        next.is_any(&["thousand", "million", "billion", "trillion", "mn", "bn"])
     })
 }
 

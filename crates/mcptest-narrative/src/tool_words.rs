@@ -64,6 +64,11 @@ pub(crate) const STATEMENTS: &[&str] = &[
 /// Words of tools that operate a user interface, which can do anything.
 pub(crate) const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
 
+/// Words of tools that conclude what was prepared.
+pub(crate) const CONCLUDING: &[&str] = &[
+    "order", "checkout", "cart", "basket", "purchase", "submit", "confirm", "finalize", "finalise",
+];
+
 /// Words of tools that open a page.
 pub(crate) const NAVIGATING: &[&str] = &["navigate", "goto", "visit"];
 

@@ -319,7 +319,7 @@ impl Reader<'_> {
         };
         let completed = cells.iter().any(|(start, end)| {
             end - start == 1 && self.tokens[*start].is_any(COMPLETE)
-                || self.tokens[*start].is_any(&["success", "ok"])
+                || end - start == 1 && self.tokens[*start].is_any(&["success", "ok", "yes"])
         });
         if self.sentence.row && (self.sentence.checked || completed) {
             // "| Delete the branch | ✅ Done |"
