@@ -92,6 +92,8 @@ pub(crate) fn mismatches(
             })
     };
     let is_known = |value: &Stated| match value.kind {
+        // "from the 5th to the 6th": a day of a date
+        _ if is_ordinal(&value.text) => true,
         _ if is_written(value) => true,
         _ if is_object(value) => false,
         ValueKind::Identifier | ValueKind::Email | ValueKind::Path => false,
@@ -339,6 +341,14 @@ fn listed_things(counted: &str, calls: &[Matched<'_>]) -> Option<usize> {
         all += list.len();
     }
     (all > 0).then_some(all)
+}
+
+/// Returns true if a number is one of an order: "5th".
+fn is_ordinal(text: &str) -> bool {
+    ["st", "nd", "rd", "th"].iter().any(|ending| {
+        text.strip_suffix(ending)
+            .is_some_and(|own| !own.is_empty() && own.bytes().all(|c| c.is_ascii_digit()))
+    })
 }
 
 /// A count of things that is not the number of calls, where each call is about one of them:

@@ -113,6 +113,16 @@ fn is_money(word: &str) -> bool {
     )
 }
 
+/// Returns true if a word of a tool's name is someone who does what a verb says, and so no thing:
+/// `scheduler`, `editor`.
+fn is_agent(word: &str) -> bool {
+    (word.ends_with("er") || word.ends_with("or"))
+        && word.len() > 5
+        && verb_of(word).is_none()
+        && nominal_of(word).is_none()
+        && tool_verb(word).is_some()
+}
+
 /// The verbs of a tool's name: its first verb and those that "and" or "or" joins to it; without
 /// one, the verbs that its nouns are made from, or a word that can be either.
 fn verbs_of(words: &[String]) -> Vec<Verb> {
@@ -271,9 +281,17 @@ impl CallWords {
                         word.as_str(),
                         "details" | "info" | "by" | "id" | "to" | "from"
                     )
+                    && !is_agent(word)
             })
             .map(|word| fold(word))
             .collect()
+    }
+
+    /// Returns true if the tool's name has only who acts and the verb, and no thing: `scheduler_move`.
+    pub(crate) fn is_agents(&self) -> bool {
+        self.effect == Effect::Acts
+            && self.plain.iter().any(|word| is_agent(word))
+            && self.things().is_empty()
     }
 
     /// Returns true if the folded words of a sentence have the tool's verb or its thing.

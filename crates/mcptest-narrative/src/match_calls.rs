@@ -85,13 +85,22 @@ impl CallWords {
         }
         // "entered 2 as the number", by `type` with that text
         let local = own.is & (BOOK | PAY | SEND | POST | ENDING) == 0;
-        let entered = touch == Touch::Given
+        let entered = touch.is_given()
             || touch != Touch::Contradicted && claim.named && nouns.is_empty();
         if self.is_any(OPERATING) && entered && local {
             return Some(Fit::Related);
         }
         if self.is_any(NAVIGATING) && self.effect == Effect::Unknown && !local {
             return None;
+        }
+        // "raised the budget to 4,200", by a call that wrote that figure
+        let sets = touch == Touch::Set
+            && own.is & CHANGE != 0
+            && own.is & ENDING == 0
+            && self.effect == Effect::Acts
+            && self.classes & (CHANGE | WRITE | SWITCH | MOVE) != 0;
+        if sets {
+            return Some(Fit::Related);
         }
         let relation = self.relation(claim, own, results)?;
         let object = self.object(claim, own, nouns, results, touch);
@@ -182,7 +191,9 @@ impl CallWords {
                     own.is & (WRITE | SEND | POST | ADD | CHANGE) != 0
                         || own.is & ENDING != 0 && self.is_any(FILE_TOOLS)
                 }
-                Object::Other | Object::Elsewhere => false,
+                // `scheduler_move` names no thing.
+                Object::Other => self.is_agents() && own.is & !self.classes == 0,
+                Object::Elsewhere => false,
             },
             Relation::Generic => match object {
                 Object::Thing if self.only_makes() => claim.shown || own.lemma != OPEN,
@@ -363,7 +374,7 @@ impl CallWords {
             return Object::Thing;
         }
         let Some(head) = nouns.last().map(|noun| fold(noun)) else {
-            return if touch == Touch::Given {
+            return if touch.is_given() {
                 Object::Named
             } else if !claim.places.is_empty() && !self.is_placed(&claim.places, results) {
                 // "I've added it to your reservation"
@@ -417,13 +428,16 @@ impl CallWords {
             && (self.classes & (WRITE | MAKE | CHANGE | ADD | DELETE) != 0
                 || self.effect == Effect::Executes)
             && (one_of(DOCUMENTS, &head) || one_of(CONTENTS, &head));
+        let saves = own.lemma == "save"
+            && self.says(own)
+            && (one_of(DOCUMENTS, &head) || matches!(head.as_str(), "version" | "copy"));
         let messages = self.is_any(MESSAGE_TOOLS)
             && own.is & (SEND | POST | WRITE) != 0
             && (one_of(MESSAGES, &head) || one_of(UTTERANCES, &head));
-        if documents || messages {
+        if documents || messages || saves {
             return Object::Thing;
         }
-        if touch == Touch::Given && !self.is_of_another(own, &all, results) {
+        if touch.is_given() && !self.is_of_another(own, &all, results) {
             return Object::Named;
         }
         // "the new version", of `set_image` with `web:1.9.0`
@@ -576,6 +590,7 @@ impl CallWords {
     /// Returns true if the tool's name says nothing but its verb, or the claim names its place.
     fn is_bare(&self, own: Verb, claim: &Claim) -> bool {
         self.plain.len() == 1
+            || own.lemma != OPEN && self.is_agents()
             || own.lemma != OPEN
                 && claim.places.iter().any(|noun| {
                     let noun = fold(noun);

@@ -195,6 +195,16 @@ impl<'a> Evidence<'a> {
 
     /// Compares the values that a claim names with those of a call.
     pub(crate) fn touch(&self, call: usize, names: &[Name], marks: &[Name]) -> Touch {
+        let set = |mark: &Name| {
+            let value = &mark.0;
+            value.kind == ValueKind::Number && value.measured && value.normal.len() > 1
+        };
+        let figures: Vec<&Name> = marks.iter().filter(|mark| set(mark)).collect();
+        if let Some(args) = self.trace.tool_calls[call].args()
+            && figures.iter().any(|figure| figure.is_in(args))
+        {
+            return Touch::Set;
+        }
         if self.touches(call, names, marks) {
             return Touch::Given;
         }
@@ -422,6 +432,10 @@ impl<'a> Evidence<'a> {
 
     /// Returns true if no call, no result and no user has a folded word.
     fn is_novel(&self, noun: &str) -> bool {
+        // "r.mendes", of `r.mendes@acme.example`
+        if noun.contains('.') && self.values.has_text(noun) {
+            return false;
+        }
         let called = |call: &CallWords| {
             call.name
                 .iter()

@@ -150,7 +150,7 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         Kind::Quote => (ValueKind::Quote, letters(&token.text)),
         // A flag of a command: `-target=a.b`
         Kind::Path if token.low.starts_with('-') => return None,
-        Kind::Path => (ValueKind::Path, token.low.clone()),
+        Kind::Path => (ValueKind::Path, without_line(&token.low).to_owned()),
         // "5 PM"
         Kind::Number if time_of(&token.low, tokens.get(at + 1)).is_some() => {
             (ValueKind::Time, time_of(&token.low, tokens.get(at + 1))?)
@@ -256,6 +256,18 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
     })
 }
 
+/// A path without the number of a line: `src/a.ts:15`.
+fn without_line(path: &str) -> &str {
+    match path.split_once(':') {
+        Some((file, line))
+            if file.contains('.') && line.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            file
+        }
+        _ => path,
+    }
+}
+
 /// Returns true if a number counts thousands or more, and so is rounded: "1.23 million".
 fn next_is_scale(tokens: &[Token], at: usize) -> bool {
     tokens.get(at + 1).is_some_and(|next| {
@@ -320,7 +332,7 @@ fn role_of(tokens: &[Token], at: usize) -> Option<String> {
     let skipped = [
         "#", "number", "no", "id", "ids", "of", "to", "is", "the", "a", "an", ":", "=", "with",
         "(", "as", "at", "has", "been", "set", "new", "updated", "changed", "number:", "code",
-        "for",
+        "for", "was", "were", "reached", "stood",
     ];
     let place = (0..at)
         .rev()

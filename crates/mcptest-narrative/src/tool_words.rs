@@ -116,7 +116,7 @@ pub(crate) const CONTENTS: &[&str] = &[
     "code", "function", "method", "class", "test", "import", "line", "comment", "variable", "parameter", "argument",
     "type", "check", "handling", "handler", "validation", "section", "paragraph", "heading", "field", "header",
     "dependency", "docstring", "block", "statement", "logging", "error", "typo", "text", "content", "style", "component",
-    "module", "route", "endpoint", "logic", "constant", "import", "entry", "value",
+    "module", "route", "endpoint", "string", "regex", "expression", "logic", "constant", "import", "entry", "value",
 ];
 
 /// Nouns for messages.

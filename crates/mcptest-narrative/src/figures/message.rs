@@ -22,7 +22,7 @@ use crate::stated_values::all_stated;
 use crate::tokens::{Kind, Token, number, tokenize};
 use crate::values::{Stated, ValueKind};
 use crate::verbs::fold;
-use crate::words::{is_noun, is_preposition};
+use crate::words::{is_noun, is_pastlike, is_preposition};
 use mcptest_trace::trace::TraceView;
 
 /// The number of figures of one message that are compared.
@@ -197,7 +197,14 @@ impl<'a> MessageFigures<'a> {
         }
         let figures = self.figures();
         let names = self.words(figures, attribute_words(sentence, value));
-        let words = self.words(figures, content_words(&sentence.tokens));
+        let mut words = self.words(figures, content_words(&sentence.tokens));
+        // "was viewed 410 times", of `views`
+        let past = value.at.checked_sub(1).map(|place| &sentence.tokens[place]);
+        words.extend(
+            past.filter(|past| is_pastlike(past) && value.counted.as_deref() == Some("time"))
+                .and_then(|past| figures.word(&fold(&past.low))),
+        );
+        let words = words;
         let cents = value
             .text
             .split_once('.')
@@ -298,6 +305,9 @@ impl<'a> MessageFigures<'a> {
         // Under the very name of a recorded figure, a slip is no calculation.
         let sums = |figure: &&Figure| !total || figure.whole;
         let near = near.filter(|_| !known);
+        let sums = |figure: &&Figure| {
+            sums(figure) && (!total || self.is_unknown_number(value, sentence, false))
+        };
         if let Some(figure) = near.filter(|figure| figure.is_named(&names)).filter(sums) {
             return Some(wrong_figure(value, figure));
         }
