@@ -174,7 +174,8 @@ pub(crate) fn mismatches(
         !value.measured && run.is_derived(value)
     };
     for (value, candidates) in &compared {
-        if found.iter().any(|known| known.stated == value.text) {
+        let known = found.iter().any(|known| known.stated == value.text);
+        if known || is_duration(tokens, value, elsewhere) {
             continue;
         }
         let timed = matches!(value.kind, ValueKind::Date | ValueKind::Time);
@@ -221,7 +222,7 @@ pub(crate) fn mismatches(
             continue;
         }
         if candidates.is_empty()
-            && let Some(mismatch) = wrong_count(value, &nouns, fit, calls)
+            && let Some(mismatch) = wrong_count(tokens, value, &nouns, fit, calls)
             && !found.contains(&mismatch)
         {
             found.push(mismatch);
@@ -343,6 +344,23 @@ fn listed_things(counted: &str, calls: &[Matched<'_>]) -> Option<usize> {
     (all > 0).then_some(all)
 }
 
+/// Returns true if a number is the minutes of a recorded duration: "2 h 14 min" of `02:14:07`.
+fn is_duration(tokens: &[Token], value: &Stated, elsewhere: &dyn Fn(&str) -> bool) -> bool {
+    let Some(hours) = value.at.checked_sub(2).map(|place| &tokens[place]) else {
+        return false;
+    };
+    let is_unit =
+        |place: usize, units: &[&str]| tokens.get(place).is_some_and(|token| token.is_any(units));
+    is_unit(value.at - 1, &["h", "hr", "hrs", "hour", "hours"])
+        && is_unit(value.at + 1, &["m", "min", "mins", "minute", "minutes"])
+        && [
+            format!("{:0>2}:{:0>2}", hours.text, value.normal),
+            format!("{}:{:0>2}", hours.text, value.normal),
+        ]
+        .iter()
+        .any(|time| elsewhere(time))
+}
+
 /// Returns true if a number is one of an order: "5th".
 fn is_ordinal(text: &str) -> bool {
     ["st", "nd", "rd", "th"].iter().any(|ending| {
@@ -354,6 +372,7 @@ fn is_ordinal(text: &str) -> bool {
 /// A count of things that is not the number of calls, where each call is about one of them:
 /// "deleted 3 branches" after one `delete_branch`.
 fn wrong_count(
+    tokens: &[Token],
     value: &Stated,
     nouns: &BTreeSet<String>,
     fit: Fit,
@@ -418,8 +437,15 @@ fn wrong_count(
     let reported = calls.iter().any(|call| {
         call.result.any(|part| contains_value(part, value)) || contains_value(call.args, value)
     });
-    // A count of the successful ones or of the attempts.
-    let agrees = stated == done.len() || stated == calls.len();
+    // A count of the successful ones, or, without failures, of the attempts.
+    // "Two of the three files were deleted."
+    let part = tokens[..value.at]
+        .iter()
+        .rev()
+        .take(2)
+        .any(|token| token.is("of"));
+    let failed = calls.iter().any(|call| call.failed);
+    let agrees = stated == done.len() || stated == calls.len() && (!failed || part);
     (!agrees && !reported && !done.is_empty()).then(|| Mismatch {
         kind: ValueKind::Count,
         stated: value.text.clone(),

@@ -351,6 +351,11 @@ impl CallWords {
                 self.classes = self.verbs.iter().fold(0, |all, verb| all | verb.is);
                 self.effect = Effect::Acts;
             }
+            // `web.open` with a `url` looks at a page.
+            let opens = matches!(self.verbs.as_slice(), [one] if one.lemma == "open");
+            if opens && args.as_object().is_some_and(|map| map.contains_key("url")) {
+                self.effect = Effect::Reads;
+            }
             self.checks = self.effect == Effect::Executes && only_checks(args);
             self.add_operations(args);
             // A call that only looks answers nothing, unless its statement writes.

@@ -56,7 +56,9 @@ pub(crate) fn only_checks(args: &Value) -> bool {
         .unwrap_or_default();
     let text = text.replace("2>&1", "");
     !text.contains(['>', '`'])
-        && !["$(", "--fix", "--write", "-u"].iter().any(|own| text.contains(own))
+        && !["$(", "--fix", "--write", "-u"]
+            .iter()
+            .any(|own| text.contains(own))
         && !text.trim().is_empty()
         && text
             .split(['\n', ';', '|', '&'])

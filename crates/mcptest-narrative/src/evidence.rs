@@ -50,11 +50,14 @@ impl ResultWords {
     /// Adds what a call that only looks was asked for.
     pub(crate) fn add_request(&mut self, tool: &[String], args: &Value) {
         let mut room = MAX_REQUEST;
+        // What was asked is no answer.
+        let said = self.said.clone();
         for word in tool {
             self.tool.insert(fold(word));
             self.push(word, &mut room);
         }
         self.add(args, &mut room);
+        self.said = said;
     }
 
     /// The words of the result that are verbs of one of the classes.
@@ -203,7 +206,10 @@ impl ResultWords {
 fn without_denied(text: &str) -> Cow<'_, str> {
     let is_denial = |part: &str| {
         let part = part.trim_start_matches('(');
-        part == "0" || ["not", "be", "never"].iter().any(|own| part.eq_ignore_ascii_case(own))
+        part == "0"
+            || ["not", "be", "never"]
+                .iter()
+                .any(|own| part.eq_ignore_ascii_case(own))
     };
     if !text.split_whitespace().any(is_denial) {
         return text.into();
@@ -318,7 +324,14 @@ fn is_failure(result: &ToolResultView<'_>) -> bool {
 fn is_refusal(result: &ToolResultView<'_>) -> bool {
     fn refuses(value: &Value) -> bool {
         const DONE: [&str; 8] = [
-            "ok", "success", "succeeded", "successful", "accepted", "applied", "valid", "done",
+            "ok",
+            "success",
+            "succeeded",
+            "successful",
+            "accepted",
+            "applied",
+            "valid",
+            "done",
         ];
         match value {
             Value::Object(map) => {

@@ -9,9 +9,9 @@ use crate::claims::{Claim, How};
 use crate::nouns::is_same_thing;
 use crate::run_evidence::CallResults;
 use crate::tool_words::{
-    ANY_CHANGE, CODING, CONCLUDING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL, HOLDERS,
-    MESSAGE_TOOLS, MESSAGES, MONEY, MOVED, NAVIGATING, OPERATING, PAYING, PEOPLE, RECORDED,
-    STATE_CHANGES, STATE_KEYS, TARGETS, UNITS, UTTERANCES,
+    ANY_CHANGE, CODING, CONCLUDING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL,
+    HOLDERS, MESSAGE_TOOLS, MESSAGES, MONEY, MOVED, NAVIGATING, OPERATING, PAYING, PEOPLE,
+    RECORDED, STATE_CHANGES, STATE_KEYS, TARGETS, UNITS, UTTERANCES,
 };
 use crate::verbs::{
     ADD, ASSIGN, BOOK, CHANGE, CONVERT, COPY, DELETE, END, ENDING, EXECUTING, JOIN, LOAD, MAKE,
@@ -53,7 +53,15 @@ impl CallWords {
             .cloned()
             .collect();
         // `add_note` invites nobody.
-        let invites = ["attendee", "invitee", "guest", "participant", "email", "member", "user"];
+        let invites = [
+            "attendee",
+            "invitee",
+            "guest",
+            "participant",
+            "email",
+            "member",
+            "user",
+        ];
         let uninvited = alternative.lemma == "invite"
             && own.is & SEND != 0
             && self.classes & (SEND | POST | BOOK) == 0
@@ -85,8 +93,8 @@ impl CallWords {
         }
         // "entered 2 as the number", by `type` with that text
         let local = own.is & (BOOK | PAY | SEND | POST | ENDING) == 0;
-        let entered = touch.is_given()
-            || touch != Touch::Contradicted && claim.named && nouns.is_empty();
+        let entered =
+            touch.is_given() || touch != Touch::Contradicted && claim.named && nouns.is_empty();
         if self.is_any(OPERATING) && entered && local {
             return Some(Fit::Related);
         }
@@ -138,6 +146,10 @@ impl CallWords {
             Relation::Same => {
                 object != Object::Other
                     || touch == Touch::Known
+                    || claim.chosen
+                        && nouns
+                            .last()
+                            .is_some_and(|noun| results.is_known(&fold(noun)))
                     || self.operates && self.keys.len() == 1
                     || self.concludes(own, &nouns.last().map(|noun| fold(noun)), results)
                     || self.is_bare(own, claim)

@@ -227,6 +227,7 @@ fn transpositions(value: &Stated) -> Vec<String> {
     let digits = characters.iter().filter(|c| c.is_ascii_digit()).count();
     let least = match value.kind {
         ValueKind::Identifier | ValueKind::Path => 2,
+        ValueKind::Number if value.percent => 2,
         ValueKind::Number => 4 - usize::from(value.money || value.text.contains('.')),
         _ => return Vec::new(),
     };
@@ -301,7 +302,9 @@ fn is_figure(value: &Stated) -> bool {
         && value.counted.is_none();
     // "from the 5th to the 6th": days
     let ordinal = value.text.ends_with(|c: char| c.is_ascii_lowercase())
-        && ["st", "nd", "rd", "th"].iter().any(|end| value.text.ends_with(end));
+        && ["st", "nd", "rd", "th"]
+            .iter()
+            .any(|end| value.text.ends_with(end));
     !year && !trivial && !value.rounded && !ordinal
 }
 

@@ -357,6 +357,16 @@ impl<'a> Evidence<'a> {
         if claim.weak {
             return true;
         }
+        // "The lithograph was printed in Berlin": a plain past of what was looked up, by a verb
+        // that no call of the run has.
+        let history = claim.verb == verbs::OPEN
+            && claim.past
+            && !claim.fresh
+            && !claim.own_thing
+            && claim.how == How::Passive;
+        if history && self.is_looked_up(claim, names) {
+            return true;
+        }
         // "The request was rejected", by the tool that failed.
         let refused = matches!(
             claim.verb,
@@ -446,6 +456,17 @@ impl<'a> Evidence<'a> {
         !self.results.iter().any(|result| result.all.contains(noun))
             && !self.calls.iter().any(called)
             && !self.is_said_by_user(noun)
+    }
+
+    /// Returns true if a call that only looks was about what a claim is about.
+    fn is_looked_up(&self, claim: &Claim, names: &[Name]) -> bool {
+        let looks = self.calls.iter().zip(&self.results);
+        let mut looks = looks.filter(|(call, _)| call.effect == Effect::Reads);
+        looks.any(|(_, result)| {
+            let named = |name: &Name| contains_whole(&result.text, name.normal());
+            let known = |noun: &String| result.all.contains(&verbs::fold(noun));
+            names.iter().any(named) || claim.nouns.last().is_some_and(known)
+        })
     }
 
     /// Returns true if a result mentions what a claim is about.

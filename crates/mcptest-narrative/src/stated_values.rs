@@ -159,9 +159,11 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         // "both alerts"
         Kind::Word
             if token.is("both")
-                && tokens.get(at + 1).is_some_and(|next| {
-                    is_noun(next) && !is_preposition(next) && next.low.ends_with('s')
-                }) =>
+                && tokens[at + 1..]
+                    .iter()
+                    .take(3)
+                    .take_while(|next| is_noun(next) && !is_preposition(next))
+                    .any(|next| next.low.len() > 3 && next.low.ends_with('s')) =>
         {
             (ValueKind::Number, "2".to_owned())
         }
@@ -200,6 +202,8 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
             (is_noun(next) && !is_preposition(next) || is_attribute(next))
                 && !is_auxiliary(next)
                 && !is_adverb(next)
+                // "2 refunded, 1 failed"
+                && !(is_pastlike(next) && tokens.get(at + 2).is_none_or(Token::is_mark))
         })
         .map(|next| {
             // "3 checked bags"
