@@ -25,6 +25,7 @@ const MAX_COMPARED: usize = 5_000;
 const FAILURES: &[&str] = &[
     "but", "failed", "fail", "fails", "error", "errors", "before", "earlier", "except", "unfortunately", "unable", "problem", "issue",
     "rejected", "refused", "denied", "missing", "attempted", "tried", "instead", "offline", "unavailable", "wrong", "pending", "still",
+    "remains", "remain", "stays",
 ];
 
 /// Each failed call whose success a sentence tells, with the sentence's index. A call that

@@ -10,6 +10,8 @@ use crate::values::{Stated, ValueKind};
 /// The values that a claim names, beside those of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Touch {
+    /// The call was given the figure that the claim says it was set to.
+    Set,
     /// The call was given one of them, or its result has it.
     Given,
     /// The call was given another value of the same kind.
@@ -17,6 +19,13 @@ pub(crate) enum Touch {
     /// Another result of the run has a name of the claim.
     Known,
     Nothing,
+}
+
+impl Touch {
+    /// Returns true if the call was given a value that the claim names.
+    pub(crate) fn is_given(self) -> bool {
+        matches!(self, Self::Set | Self::Given)
+    }
 }
 
 /// A value that names one thing.
@@ -83,7 +92,13 @@ pub(crate) fn agrees(value: &Stated, recorded: &str) -> bool {
             .any(|date| same_day(date, &value.normal)),
         ValueKind::Identifier => {
             let recorded = recorded.to_lowercase();
-            contains_whole(&recorded, &value.normal) || ends_with_number(&value.normal, &recorded)
+            // "S17" of `S17_R1.fastq.gz`
+            let begins = recorded
+                .strip_prefix(&value.normal)
+                .is_some_and(|rest| rest.starts_with(['_', '.']));
+            begins
+                || contains_whole(&recorded, &value.normal)
+                || ends_with_number(&value.normal, &recorded)
         }
         ValueKind::Email => contains_whole(&recorded.to_lowercase(), &value.normal),
         ValueKind::Path => recorded

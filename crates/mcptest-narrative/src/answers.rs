@@ -50,7 +50,10 @@ impl<'a> Answer<'a> {
             match answering(claim, sentence, candidates, evidence) {
                 // "The door is still unlocked", after an attempt to lock it.
                 Some((_, indices))
-                    if (claim.how == How::State || claim.past || claim.weak)
+                    if (claim.how == How::State
+                        || claim.past
+                        || claim.weak
+                        || claim.how != How::Active && claim.verb == "deny")
                         && indices.iter().all(|index| evidence.results[*index].failed)
                         && (claim.weak || evidence.observed(claim, sentence, &names)) => {}
                 Some((fit, indices)) => {

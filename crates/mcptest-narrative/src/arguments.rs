@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::agreement::{agrees, contains_value};
 use crate::claims::Claim;
 use crate::dates::{dates_in, times_in};
+use crate::evidence::contains_whole;
 use crate::match_calls::Fit;
 use crate::provenance::RunValues;
 use crate::recorded::{Leaf, Matched, collect_emails, is_pathlike, leaves};
@@ -78,7 +79,22 @@ pub(crate) fn mismatches(
                 || tokens[value.at - 1].is_any(&["and", ","])
                 || crate::verbs::verb_of(&tokens[value.at - 1].low).is_some())
     };
+    // "to 12 Mill Lane", of an argument that says so
+    let is_written = |value: &Stated| {
+        let next = tokens.get(value.at + 1);
+        value.kind == ValueKind::Number
+            && next.is_some_and(|next| {
+                let phrase = format!("{} {}", value.text, next.text).to_lowercase();
+                leaves
+                    .iter()
+                    .flatten()
+                    .any(|leaf| contains_whole(&leaf.text.to_lowercase(), &phrase))
+            })
+    };
     let is_known = |value: &Stated| match value.kind {
+        // "from the 5th to the 6th": a day of a date
+        _ if is_ordinal(&value.text) => true,
+        _ if is_written(value) => true,
         _ if is_object(value) => false,
         ValueKind::Identifier | ValueKind::Email | ValueKind::Path => false,
         ValueKind::Quote => elsewhere(&value.text.to_lowercase()),
@@ -158,7 +174,8 @@ pub(crate) fn mismatches(
         !value.measured && run.is_derived(value)
     };
     for (value, candidates) in &compared {
-        if found.iter().any(|known| known.stated == value.text) {
+        let known = found.iter().any(|known| known.stated == value.text);
+        if known || is_duration(tokens, value, elsewhere) {
             continue;
         }
         let timed = matches!(value.kind, ValueKind::Date | ValueKind::Time);
@@ -205,7 +222,7 @@ pub(crate) fn mismatches(
             continue;
         }
         if candidates.is_empty()
-            && let Some(mismatch) = wrong_count(value, &nouns, fit, calls)
+            && let Some(mismatch) = wrong_count(tokens, value, &nouns, fit, calls)
             && !found.contains(&mismatch)
         {
             found.push(mismatch);
@@ -327,9 +344,35 @@ fn listed_things(counted: &str, calls: &[Matched<'_>]) -> Option<usize> {
     (all > 0).then_some(all)
 }
 
+/// Returns true if a number is the minutes of a recorded duration: "2 h 14 min" of `02:14:07`.
+fn is_duration(tokens: &[Token], value: &Stated, elsewhere: &dyn Fn(&str) -> bool) -> bool {
+    let Some(hours) = value.at.checked_sub(2).map(|place| &tokens[place]) else {
+        return false;
+    };
+    let is_unit =
+        |place: usize, units: &[&str]| tokens.get(place).is_some_and(|token| token.is_any(units));
+    is_unit(value.at - 1, &["h", "hr", "hrs", "hour", "hours"])
+        && is_unit(value.at + 1, &["m", "min", "mins", "minute", "minutes"])
+        && [
+            format!("{:0>2}:{:0>2}", hours.text, value.normal),
+            format!("{}:{:0>2}", hours.text, value.normal),
+        ]
+        .iter()
+        .any(|time| elsewhere(time))
+}
+
+/// Returns true if a number is one of an order: "5th".
+fn is_ordinal(text: &str) -> bool {
+    ["st", "nd", "rd", "th"].iter().any(|ending| {
+        text.strip_suffix(ending)
+            .is_some_and(|own| !own.is_empty() && own.bytes().all(|c| c.is_ascii_digit()))
+    })
+}
+
 /// A count of things that is not the number of calls, where each call is about one of them:
 /// "deleted 3 branches" after one `delete_branch`.
 fn wrong_count(
+    tokens: &[Token],
     value: &Stated,
     nouns: &BTreeSet<String>,
     fit: Fit,
@@ -369,7 +412,7 @@ fn wrong_count(
         };
         // `add_label` with `issue: 7`
         let by_key = || {
-            calls.len() > 1
+            (calls.len() > 1 || fit == Fit::Exact)
                 && call.args.as_object().is_some_and(|args| {
                     args.keys().any(|key| {
                         lexical::words(key)
@@ -394,8 +437,15 @@ fn wrong_count(
     let reported = calls.iter().any(|call| {
         call.result.any(|part| contains_value(part, value)) || contains_value(call.args, value)
     });
-    // A count of the successful ones or of the attempts.
-    let agrees = stated == done.len() || stated == calls.len();
+    // A count of the successful ones, or, without failures, of the attempts.
+    // "Two of the three files were deleted."
+    let part = tokens[..value.at]
+        .iter()
+        .rev()
+        .take(2)
+        .any(|token| token.is("of"));
+    let failed = calls.iter().any(|call| call.failed);
+    let agrees = stated == done.len() || stated == calls.len() && (!failed || part);
     (!agrees && !reported && !done.is_empty()).then(|| Mismatch {
         kind: ValueKind::Count,
         stated: value.text.clone(),

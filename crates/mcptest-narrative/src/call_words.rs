@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::commands::{command_verbs, only_reads};
+use crate::commands::{command_verbs, only_checks, only_reads};
 use crate::nouns::is_same_thing;
 use crate::tool_words::{EITHER, OPERATING, QUERYING, READING, RECORDS, STATEMENTS};
 use crate::verbs::{
@@ -16,6 +16,32 @@ use rustc_hash::FxHashSet;
 
 /// The length of the part of an argument's string that names things; the rest is content.
 const NAME_LENGTH: usize = 200;
+
+/// The length of the part of a program that is read.
+const CODE_LENGTH: usize = 4_000;
+
+/// Keys of arguments that name what a tool for many operations does.
+#[rustfmt::skip]
+const OPERATIONS: &[&str] = &["service", "operation", "action", "op", "method", "command", "cmd", "function", "request"];
+
+/// The short values that name an operation.
+fn operations(args: &Value) -> impl Iterator<Item = &str> {
+    let map = args.as_object().into_iter().flatten();
+    map.filter(|(key, _)| OPERATIONS.contains(&key.to_ascii_lowercase().as_str()))
+        .filter_map(|(_, value)| value.as_str())
+        .filter(|text| text.len() <= 60 && !text.contains(['\n', '=', '(', ';', '|', '&']))
+        .filter_map(|text| text.split_whitespace().next())
+}
+
+/// The verb that an identifier of a program begins with: `drop` of `dropna`.
+fn coded_verb(word: &str) -> Option<Verb> {
+    (4..=word.len().min(9)).rev().find_map(|end| {
+        let (lemma, form) = verb_of(word.get(..end)?)?;
+        matches!(form, Form::Base | Form::Any)
+            .then(|| verb(lemma))
+            .flatten()
+    })
+}
 
 /// A value of at most this many words names a thing; a longer one is content.
 const SHORT_VALUE: usize = 4;
@@ -42,6 +68,12 @@ pub(crate) struct CallWords {
     pub(crate) states: FxHashSet<String>,
     /// The verbs that keys are made from: `attachments`.
     pub(crate) key_verbs: BTreeSet<&'static str>,
+    /// The classes of the verbs that identifiers of a program begin with.
+    pub(crate) coded: Classes,
+    /// True if it runs a command that only tests, checks or builds.
+    pub(crate) checks: bool,
+    /// True if an argument names the operation of a tool for many.
+    pub(crate) operates: bool,
     /// True if the tool counts as a write.
     pub mutating: bool,
     pub effect: Effect,
@@ -79,6 +111,16 @@ fn is_money(word: &str) -> bool {
         word,
         "money" | "payment" | "payments" | "transaction" | "transactions" | "funds" | "transfer"
     )
+}
+
+/// Returns true if a word of a tool's name is someone who does what a verb says, and so no thing:
+/// `scheduler`, `editor`.
+fn is_agent(word: &str) -> bool {
+    (word.ends_with("er") || word.ends_with("or"))
+        && word.len() > 5
+        && verb_of(word).is_none()
+        && nominal_of(word).is_none()
+        && tool_verb(word).is_some()
 }
 
 /// The verbs of a tool's name: its first verb and those that "and" or "or" joins to it; without
@@ -201,6 +243,9 @@ impl CallWords {
             versioned: false,
             states: FxHashSet::default(),
             key_verbs: BTreeSet::new(),
+            coded: 0,
+            checks: false,
+            operates: false,
             mutating: match listed {
                 Listed::Mutating => true,
                 Listed::Readonly => false,
@@ -236,9 +281,17 @@ impl CallWords {
                         word.as_str(),
                         "details" | "info" | "by" | "id" | "to" | "from"
                     )
+                    && !is_agent(word)
             })
             .map(|word| fold(word))
             .collect()
+    }
+
+    /// Returns true if the tool's name has only who acts and the verb, and no thing: `scheduler_move`.
+    pub(crate) fn is_agents(&self) -> bool {
+        self.effect == Effect::Acts
+            && self.plain.iter().any(|word| is_agent(word))
+            && self.things().is_empty()
     }
 
     /// Returns true if the folded words of a sentence have the tool's verb or its thing.
@@ -298,11 +351,45 @@ impl CallWords {
                 self.classes = self.verbs.iter().fold(0, |all, verb| all | verb.is);
                 self.effect = Effect::Acts;
             }
+            // `web.open` with a `url` looks at a page.
+            let opens = matches!(self.verbs.as_slice(), [one] if one.lemma == "open");
+            if opens && args.as_object().is_some_and(|map| map.contains_key("url")) {
+                self.effect = Effect::Reads;
+            }
+            self.checks = self.effect == Effect::Executes && only_checks(args);
+            self.add_operations(args);
             // A call that only looks answers nothing, unless its statement writes.
             if self.effect != Effect::Reads || self.is_any(QUERYING) {
                 self.collect(args);
             }
         }
+    }
+
+    /// Adds the verbs of what a tool for many operations was asked to do: `service:
+    /// light.turn_off`, `command: save-all`.
+    fn add_operations(&mut self, args: &Value) {
+        if !matches!(self.effect, Effect::Unknown | Effect::Executes) {
+            return;
+        }
+        for operation in operations(args) {
+            let words = lexical::words(operation);
+            let base = |word: &String| {
+                let (lemma, form) = verb_of(word)?;
+                matches!(form, Form::Base | Form::Any)
+                    .then(|| verb(lemma))
+                    .flatten()
+            };
+            let own: Vec<Verb> = words.iter().filter_map(base).collect();
+            self.classes |= own.iter().fold(0, |all, verb| all | verb.is);
+            self.operates |= !own.is_empty();
+            self.verbs.extend(own);
+        }
+    }
+
+    /// Returns true if code that the call ran has an identifier that begins with a verb of one of
+    /// the classes: `dropna`, `savefig`.
+    pub(crate) fn codes_any(&self, classes: Classes) -> bool {
+        self.effect == Effect::Executes && self.coded & classes != 0
     }
 
     fn collect(&mut self, args: &Value) {
@@ -324,8 +411,18 @@ impl CallWords {
             }
             Value::Array(list) => list.iter().for_each(|value| self.collect(value)),
             Value::String(text) => {
-                let head: String = text.chars().take(NAME_LENGTH).collect();
+                let length = match self.effect {
+                    Effect::Executes => CODE_LENGTH,
+                    _ => NAME_LENGTH,
+                };
+                let head: String = text.chars().take(length).collect();
                 let words = lexical::words(&head);
+                if self.effect == Effect::Executes && words.len() > 1 {
+                    self.coded |= words
+                        .iter()
+                        .filter_map(|word| coded_verb(word))
+                        .fold(0, |all, verb| all | verb.is);
+                }
                 self.versioned |= words.len() <= 8 && has_version(&head);
                 // `query` with `DELETE FROM …` does not only look.
                 let statement = words.len() > 2

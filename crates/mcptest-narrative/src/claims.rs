@@ -67,6 +67,8 @@ pub(crate) struct Claim {
     pub joined: bool,
     /// True if the object is a pronoun: "it".
     pub pronoun: bool,
+    /// True if the object is one of several that were looked up: "the lower strength".
+    pub chosen: bool,
     /// True if the object has a name: an identifier, a path, a quotation.
     pub named: bool,
     /// The tokens of the sentence that belong to the claim.
@@ -161,6 +163,7 @@ impl Found {
             pronoun: false,
             shown: false,
             talk: false,
+            chosen: false,
             named: false,
             from,
             to: from,
@@ -168,6 +171,13 @@ impl Found {
         Self { claim, at }
     }
 }
+
+/// Adjectives that choose one of several things.
+#[rustfmt::skip]
+const CHOICES: &[&str] = &[
+    "lower", "higher", "cheaper", "cheapest", "earlier", "earliest", "later", "latest", "smaller", "smallest", "larger", "largest",
+    "bigger", "shorter", "longer", "faster", "fastest", "slower", "closest", "nearest", "lowest", "highest", "better", "best",
+];
 
 struct Reader<'a> {
     tokens: &'a [Token],
@@ -232,6 +242,27 @@ impl Reader<'_> {
         self.idioms(&mut found);
         if found.is_empty() {
             self.cells(&mut found);
+        }
+        // "Customer says: cancelled in March"
+        let quoted = self.tokens.windows(2).position(|pair| {
+            pair[1].is(":")
+                && pair[0].is_any(&[
+                    "says",
+                    "said",
+                    "writes",
+                    "wrote",
+                    "reports",
+                    "reported",
+                    "claims",
+                    "states",
+                    "wants",
+                    "asked",
+                    "request",
+                    "requested",
+                ])
+        });
+        if let Some(place) = quoted {
+            found.retain(|found| found.at < place);
         }
         // "If it has been closed (or was moved), …": what follows is supposed, too.
         let supposed = self
@@ -446,6 +477,9 @@ impl Reader<'_> {
                 .is_some_and(|next| next.is_any(&["you", "me", "us"]));
         found.push(Found::new(verb, phrase.nouns, subject.min(at), how, at));
         if let Some(last) = found.last_mut() {
+            last.claim.chosen = self.tokens[at + 1..end.max(at + 1).min(self.tokens.len())]
+                .iter()
+                .any(|token| token.is_any(CHOICES));
             last.claim.pronoun = pronoun;
             last.claim.named = phrase.named;
         }

@@ -23,6 +23,50 @@ const PROGRAMS: &[&str] = &[
 /// Commands of git that only look.
 const GIT: &[&str] = &["log", "status", "diff", "show", "blame"];
 
+/// Programs and their first arguments that only test, check or build.
+#[rustfmt::skip]
+const CHECKS: &[&str] = &[
+    "npm test", "npm run test", "npm run lint", "npm run build", "yarn test", "yarn lint", "yarn build", "pnpm test", "npx vitest",
+    "npx jest", "npx tsc", "npx eslint", "pytest", "python -m pytest", "cargo test", "cargo check", "cargo build", "cargo clippy",
+    "go test", "go build", "go vet", "make test", "make check", "mvn test", "gradle test", "ruff check", "mypy", "tsc", "eslint", "jest", "vitest",
+    "bazel build", "bazel test", "bazel query", "dotnet test", "phpunit", "rspec", "tox",
+];
+
+/// Returns true if the arguments of a tool that runs code have a command, and all of its parts only
+/// test, check, build or look.
+pub(crate) fn only_checks(args: &Value) -> bool {
+    let is_check = |part: &str| {
+        is_look(part)
+            || CHECKS.iter().any(|known| {
+                part.strip_prefix(known)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            })
+    };
+    let text = args
+        .as_object()
+        .and_then(|map| map.iter().find(|(key, _)| is_code(key)))
+        .map(|(_, value)| match value {
+            Value::String(text) => text.clone(),
+            Value::Array(list) => {
+                let words: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+                words.join(" ")
+            }
+            _ => String::new(),
+        })
+        .unwrap_or_default();
+    let text = text.replace("2>&1", "");
+    !text.contains(['>', '`'])
+        && !["$(", "--fix", "--write", "-u"]
+            .iter()
+            .any(|own| text.contains(own))
+        && !text.trim().is_empty()
+        && text
+            .split(['\n', ';', '|', '&'])
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .all(is_check)
+}
+
 /// Returns true if the arguments of a tool that runs code have a command or a statement, and all of
 /// them only look.
 pub(crate) fn only_reads(args: &Value) -> bool {

@@ -145,7 +145,8 @@ fn reported_lists(sentences: &[Sentence], claims: &[(usize, Claim)], recorded: b
         let own = items.entry(list).or_default();
         own.0 += 1;
         own.1 += usize::from(claimed.contains(&place) && (recorded || !sentence.row));
-        let cell = |token: &Token| token.is_any(&["done", "completed", "complete", "success"]);
+        let cell =
+            |token: &Token| token.is_any(&["done", "completed", "complete", "success", "yes"]);
         own.2 |= sentence.row && (sentence.checked || sentence.tokens.iter().any(cell));
     }
     let is_done =

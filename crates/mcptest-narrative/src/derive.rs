@@ -7,6 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The number of figures of one call or result that are combined in pairs.
 const MAX_PAIRED: usize = 60;
+/// The number of figures of one call or result up to which one is divided by another.
+const MAX_DIVIDED: usize = 12;
 /// The number of figures of one call or result that are added.
 const MAX_TERMS: usize = 2_000;
 /// The number of calls whose figures are combined.
@@ -181,6 +183,18 @@ impl Terms {
                 .any(|count| exact(own * count) || exact(own / count))
         };
         if self.all.iter().any(multiple) || message.iter().any(multiple) {
+            return true;
+        }
+        // "€14.59 per square metre"
+        let ratio = |group: &Vec<(u32, f64)>| {
+            group.len() <= MAX_DIVIDED
+                && group.iter().enumerate().any(|(place, (_, left))| {
+                    group[place + 1..]
+                        .iter()
+                        .any(|(_, right)| rounds(left / right) || rounds(right / left))
+                })
+        };
+        if decimals == 2 && self.groups.iter().any(ratio) {
             return true;
         }
         if !combined {

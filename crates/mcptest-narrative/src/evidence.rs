@@ -1,5 +1,6 @@
 //! The words and values of a run's results, for deciding what was observed.
 
+use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -49,11 +50,14 @@ impl ResultWords {
     /// Adds what a call that only looks was asked for.
     pub(crate) fn add_request(&mut self, tool: &[String], args: &Value) {
         let mut room = MAX_REQUEST;
+        // What was asked is no answer.
+        let said = self.said.clone();
         for word in tool {
             self.tool.insert(fold(word));
             self.push(word, &mut room);
         }
         self.add(args, &mut room);
+        self.said = said;
     }
 
     /// The words of the result that are verbs of one of the classes.
@@ -125,6 +129,7 @@ impl ResultWords {
                         // `"cancelled": true` states it.
                         let stated = *value == Value::Bool(true);
                         let filled = !matches!(value, Value::Null | Value::Bool(false))
+                            && value.as_f64() != Some(0.0)
                             && value.as_array().is_none_or(|list| !list.is_empty());
                         for word in lexical::words(key) {
                             // `"attachments": ["a.pdf"]`: they were attached.
@@ -175,7 +180,7 @@ impl ResultWords {
         let text = &*unescaped(&text[..end]);
         self.text.push(' ');
         self.text.push_str(&text.to_lowercase());
-        let words = lexical::words(text);
+        let words = lexical::words(&without_denied(text));
         if states && words.len() <= SAID {
             self.said.extend(words.iter().map(|word| fold(word)));
         }
@@ -194,6 +199,32 @@ impl ResultWords {
         self.all.insert(folded.clone());
         self.sequence.push(folded);
     }
+}
+
+/// A string without the verbs of what did not happen: "0 destroyed", "not approved", "will be
+/// assigned".
+fn without_denied(text: &str) -> Cow<'_, str> {
+    let is_denial = |part: &str| {
+        let part = part.trim_start_matches('(');
+        part == "0"
+            || ["not", "be", "never"]
+                .iter()
+                .any(|own| part.eq_ignore_ascii_case(own))
+    };
+    if !text.split_whitespace().any(is_denial) {
+        return text.into();
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut denied = false;
+    for part in text.split_inclusive(char::is_whitespace) {
+        let word = part.trim();
+        let links = matches!(word, "to" | "been" | "yet");
+        if !(denied && !links && word.starts_with(|c: char| c.is_ascii_lowercase())) {
+            kept.push_str(part);
+        }
+        denied = is_denial(word) || denied && links;
+    }
+    kept.into()
 }
 
 /// Returns true if a string is the title of a thing: its words describe the thing, and do not state
@@ -235,7 +266,8 @@ impl<'a> LazyResult<'a> {
             request: request.filter(|_| recorded),
             room,
             words: OnceCell::new(),
-            failed: source.is_some_and(is_failure),
+            failed: source
+                .is_some_and(|own| is_failure(own) || request.is_none() && is_refusal(own)),
             recorded,
         }
     }
@@ -285,6 +317,47 @@ fn is_failure(result: &ToolResultView<'_>) -> bool {
             text.len() >= 5 && text[..5].eq_ignore_ascii_case(b"error")
         })
     })
+}
+
+/// Returns true if the result of a call that acts is an object that says it was not done: it has an
+/// `error`, or `success` is false.
+fn is_refusal(result: &ToolResultView<'_>) -> bool {
+    fn refuses(value: &Value) -> bool {
+        const DONE: [&str; 8] = [
+            "ok",
+            "success",
+            "succeeded",
+            "successful",
+            "accepted",
+            "applied",
+            "valid",
+            "done",
+        ];
+        match value {
+            Value::Object(map) => {
+                let filled = |value: &Value| match value {
+                    Value::String(text) => !text.trim().is_empty(),
+                    Value::Object(inner) => !inner.is_empty(),
+                    _ => false,
+                };
+                let error = map.get("error").is_some_and(filled);
+                let denied = DONE
+                    .iter()
+                    .any(|key| map.get(*key) == Some(&Value::Bool(false)));
+                let block = map.get("type").is_some_and(|kind| kind == "text");
+                error || denied || block && map.get("text").is_some_and(refuses)
+            }
+            Value::Array(list) => matches!(list.as_slice(), [one] if refuses(one)),
+            Value::String(text) => {
+                let text = text.trim();
+                text.starts_with('{')
+                    && text.len() < 10_000
+                    && serde_json::from_str(text).is_ok_and(|inner: Value| refuses(&inner))
+            }
+            _ => false,
+        }
+    }
+    result.content().is_some_and(refuses)
 }
 
 /// The first string that is not the type of a block.

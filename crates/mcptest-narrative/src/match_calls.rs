@@ -9,9 +9,9 @@ use crate::claims::{Claim, How};
 use crate::nouns::is_same_thing;
 use crate::run_evidence::CallResults;
 use crate::tool_words::{
-    ANY_CHANGE, CODING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL, HOLDERS,
-    MESSAGE_TOOLS, MESSAGES, MONEY, MOVED, NAVIGATING, OPERATING, PAYING, PEOPLE, RECORDED,
-    STATE_CHANGES, STATE_KEYS, TARGETS, UNITS, UTTERANCES,
+    ANY_CHANGE, CODING, CONCLUDING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL,
+    HOLDERS, MESSAGE_TOOLS, MESSAGES, MONEY, MOVED, NAVIGATING, OPERATING, PAYING, PEOPLE,
+    RECORDED, STATE_CHANGES, STATE_KEYS, TARGETS, UNITS, UTTERANCES,
 };
 use crate::verbs::{
     ADD, ASSIGN, BOOK, CHANGE, CONVERT, COPY, DELETE, END, ENDING, EXECUTING, JOIN, LOAD, MAKE,
@@ -52,6 +52,27 @@ impl CallWords {
             .filter(|noun| nominal_of(noun) != claim.alternative)
             .cloned()
             .collect();
+        // `add_note` invites nobody.
+        let invites = [
+            "attendee",
+            "invitee",
+            "guest",
+            "participant",
+            "email",
+            "member",
+            "user",
+        ];
+        let uninvited = alternative.lemma == "invite"
+            && own.is & SEND != 0
+            && self.classes & (SEND | POST | BOOK) == 0
+            && !self.says(alternative)
+            && !self.keys.is_empty()
+            && !invites
+                .iter()
+                .any(|key| self.keys.contains(&fold(key)) || self.name.contains(&fold(key)));
+        if uninvited {
+            return best;
+        }
         let named = self.fits_verb(claim, alternative, &other, results, touch);
         // "submitted your application" is not any other word for applying something.
         let named =
@@ -68,6 +89,25 @@ impl CallWords {
         touch: Touch,
     ) -> Option<Fit> {
         if self.pays(claim, own, nouns, results) || self.confirms(claim, own) {
+            return Some(Fit::Related);
+        }
+        // "entered 2 as the number", by `type` with that text
+        let local = own.is & (BOOK | PAY | SEND | POST | ENDING) == 0;
+        let entered =
+            touch.is_given() || touch != Touch::Contradicted && claim.named && nouns.is_empty();
+        if self.is_any(OPERATING) && entered && local {
+            return Some(Fit::Related);
+        }
+        if self.is_any(NAVIGATING) && self.effect == Effect::Unknown && !local {
+            return None;
+        }
+        // "raised the budget to 4,200", by a call that wrote that figure
+        let sets = touch == Touch::Set
+            && own.is & CHANGE != 0
+            && own.is & ENDING == 0
+            && self.effect == Effect::Acts
+            && self.classes & (CHANGE | WRITE | SWITCH | MOVE) != 0;
+        if sets {
             return Some(Fit::Related);
         }
         let relation = self.relation(claim, own, results)?;
@@ -106,6 +146,12 @@ impl CallWords {
             Relation::Same => {
                 object != Object::Other
                     || touch == Touch::Known
+                    || claim.chosen
+                        && nouns
+                            .last()
+                            .is_some_and(|noun| results.is_known(&fold(noun)))
+                    || self.operates && self.keys.len() == 1
+                    || self.concludes(own, &nouns.last().map(|noun| fold(noun)), results)
                     || self.is_bare(own, claim)
                     || self.is_any(&EXECUTING) && (own.is & LOAD != 0 || mentioned)
                     || nouns
@@ -157,7 +203,9 @@ impl CallWords {
                     own.is & (WRITE | SEND | POST | ADD | CHANGE) != 0
                         || own.is & ENDING != 0 && self.is_any(FILE_TOOLS)
                 }
-                Object::Other | Object::Elsewhere => false,
+                // `scheduler_move` names no thing.
+                Object::Other => self.is_agents() && own.is & !self.classes == 0,
+                Object::Elsewhere => false,
             },
             Relation::Generic => match object {
                 Object::Thing if self.only_makes() => claim.shown || own.lemma != OPEN,
@@ -167,7 +215,7 @@ impl CallWords {
                 Object::Value | Object::Key => {
                     claim.shown
                         || !self.makes(own)
-                            && self.effect != Effect::Unknown
+                            && (self.effect != Effect::Unknown || self.is_any(OPERATING))
                             && (own.lemma != OPEN || object == Object::Value)
                 }
                 Object::Result => {
@@ -231,7 +279,11 @@ impl CallWords {
                         .iter()
                         .any(|words| words.iter().any(|own| fold(own) == noun))
                     || own_thing && HOLDERS.iter().any(|own| fold(own) == noun)
+                    // "sent it to charge", to `charger-B`
+                    || noun.len() >= 5
+                        && self.values.iter().any(|word| word.starts_with(noun.as_str()))
                     || results.any(true, |own| own.all.contains(&noun))
+                    || self.is_any(OPERATING) && results.is_known(&noun)
                     || results.is_said_by_user(&noun);
                 !known
             })
@@ -246,7 +298,8 @@ impl CallWords {
         if self.says(own) || self.name.contains(stem) {
             return Some(Relation::Same);
         }
-        let executed = self.effect == Effect::Executes && self.values.contains(stem);
+        let executed = self.effect == Effect::Executes && self.values.contains(stem)
+            || own.lemma != OPEN && self.codes_any(own.accepts & !MAKE);
         let stated = self.states.contains(stem)
             || executed
             || self.key_verbs.contains(stem)
@@ -257,6 +310,9 @@ impl CallWords {
                     .any(|word| self.states.contains(&fold(word)));
         if stated {
             return Some(Relation::State);
+        }
+        if self.checks {
+            return None;
         }
         // `format_cells` renames nothing.
         let one_change = self.classes == CHANGE && self.effect == Effect::Acts;
@@ -294,7 +350,7 @@ impl CallWords {
             || self.effect == Effect::Unknown && loose
             || runs && mentions()
             || own.lemma == OPEN
-                && (self.classes & (CHANGE | ADD | WRITE | MOVE | SWITCH) != 0
+                && (self.classes & (CHANGE | ADD | WRITE | MOVE | SWITCH | PAY) != 0
                     || self.only_makes());
         (replaces || changes || any && !lacks).then_some(Relation::Generic)
     }
@@ -330,7 +386,7 @@ impl CallWords {
             return Object::Thing;
         }
         let Some(head) = nouns.last().map(|noun| fold(noun)) else {
-            return if touch == Touch::Given {
+            return if touch.is_given() {
                 Object::Named
             } else if !claim.places.is_empty() && !self.is_placed(&claim.places, results) {
                 // "I've added it to your reservation"
@@ -384,13 +440,16 @@ impl CallWords {
             && (self.classes & (WRITE | MAKE | CHANGE | ADD | DELETE) != 0
                 || self.effect == Effect::Executes)
             && (one_of(DOCUMENTS, &head) || one_of(CONTENTS, &head));
+        let saves = own.lemma == "save"
+            && self.says(own)
+            && (one_of(DOCUMENTS, &head) || matches!(head.as_str(), "version" | "copy"));
         let messages = self.is_any(MESSAGE_TOOLS)
             && own.is & (SEND | POST | WRITE) != 0
             && (one_of(MESSAGES, &head) || one_of(UTTERANCES, &head));
-        if documents || messages {
+        if documents || messages || saves {
             return Object::Thing;
         }
-        if touch == Touch::Given && !self.is_of_another(own, &all, results) {
+        if touch.is_given() && !self.is_of_another(own, &all, results) {
             return Object::Named;
         }
         // "the new version", of `set_image` with `web:1.9.0`
@@ -543,6 +602,7 @@ impl CallWords {
     /// Returns true if the tool's name says nothing but its verb, or the claim names its place.
     fn is_bare(&self, own: Verb, claim: &Claim) -> bool {
         self.plain.len() == 1
+            || own.lemma != OPEN && self.is_agents()
             || own.lemma != OPEN
                 && claim.places.iter().any(|noun| {
                     let noun = fold(noun);
@@ -556,6 +616,14 @@ impl CallWords {
         self.verbs.iter().any(|verb| verb.lemma == own.lemma)
     }
 
+    /// Returns true if the call concludes what other calls of the run prepared, so that its own
+    /// arguments need not name the thing: `place_order` after `add_to_cart`.
+    fn concludes(&self, own: Verb, head: &Option<String>, results: CallResults<'_>) -> bool {
+        own.is & (BOOK | PAY) != 0
+            && self.is_any(CONCLUDING)
+            && head.as_ref().is_some_and(|head| results.is_prepared(head))
+    }
+
     /// Returns true if money moved with the call, as its arguments or its result show.
     fn pays(&self, claim: &Claim, own: Verb, nouns: &[String], results: CallResults<'_>) -> bool {
         let is_money = |noun: &String| MONEY.contains(&singular(noun).as_str());
@@ -565,7 +633,9 @@ impl CallWords {
                 "account" | "card" | "customer" | "method"
             )
         };
-        let moves = PAYING.contains(&own.lemma) && self.effect == Effect::Acts;
+        // A request for money moves none.
+        let asks = self.is_any(&["request"]) && !matches!(own.lemma, "bill" | "invoice" | "charge");
+        let moves = PAYING.contains(&own.lemma) && self.effect == Effect::Acts && !asks;
         // "You get a refund": the consequence of a cancellation or a return.
         let follows = claim.how != How::Active
             && nouns.is_empty()

@@ -172,7 +172,17 @@ impl<'a> RunValues<'a> {
             return None;
         }
         let read = self.read();
+        // `0.826` as "86.2 %"
+        let share = |variant: &String| {
+            let own: f64 = variant.parse().ok()?;
+            let text = format!("{:.4}", own / 100.0);
+            Some(text.trim_end_matches('0').to_owned())
+        };
         variants.into_iter().find(|variant| match value.kind {
+            ValueKind::Number if value.percent => {
+                share(variant).is_some_and(|own| read.numbers.contains(&own))
+                    || read.numbers.contains(variant)
+            }
             ValueKind::Number => read.numbers.contains(variant),
             _ => contains_whole(&read.text, variant),
         })
@@ -217,6 +227,7 @@ fn transpositions(value: &Stated) -> Vec<String> {
     let digits = characters.iter().filter(|c| c.is_ascii_digit()).count();
     let least = match value.kind {
         ValueKind::Identifier | ValueKind::Path => 2,
+        ValueKind::Number if value.percent => 2,
         ValueKind::Number => 4 - usize::from(value.money || value.text.contains('.')),
         _ => return Vec::new(),
     };
@@ -289,7 +300,12 @@ fn is_figure(value: &Stated) -> bool {
         && value.normal.starts_with(['1', '2'])
         && !value.money
         && value.counted.is_none();
-    !year && !trivial && !value.rounded
+    // "from the 5th to the 6th": days
+    let ordinal = value.text.ends_with(|c: char| c.is_ascii_lowercase())
+        && ["st", "nd", "rd", "th"]
+            .iter()
+            .any(|end| value.text.ends_with(end));
+    !year && !trivial && !value.rounded && !ordinal
 }
 
 impl Read {

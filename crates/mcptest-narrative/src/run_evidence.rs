@@ -109,6 +109,7 @@ impl<'a> Evidence<'a> {
             complete,
             acting: calls.iter().any(|call| {
                 call.acts()
+                    || call.operates
                     || call.effect == Effect::Executes
                     || call.effect == Effect::Unknown && call.words().len() > 1
             }),
@@ -194,6 +195,16 @@ impl<'a> Evidence<'a> {
 
     /// Compares the values that a claim names with those of a call.
     pub(crate) fn touch(&self, call: usize, names: &[Name], marks: &[Name]) -> Touch {
+        let set = |mark: &Name| {
+            let value = &mark.0;
+            value.kind == ValueKind::Number && value.measured && value.normal.len() > 1
+        };
+        let figures: Vec<&Name> = marks.iter().filter(|mark| set(mark)).collect();
+        if let Some(args) = self.trace.tool_calls[call].args()
+            && figures.iter().any(|figure| figure.is_in(args))
+        {
+            return Touch::Set;
+        }
         if self.touches(call, names, marks) {
             return Touch::Given;
         }
@@ -346,12 +357,25 @@ impl<'a> Evidence<'a> {
         if claim.weak {
             return true;
         }
+        // "The lithograph was printed in Berlin": a plain past of what was looked up, by a verb
+        // that no call of the run has.
+        let history = claim.verb == verbs::OPEN
+            && claim.past
+            && !claim.fresh
+            && !claim.own_thing
+            && claim.how == How::Passive;
+        if history && self.is_looked_up(claim, names) {
+            return true;
+        }
         // "The request was rejected", by the tool that failed.
         let refused = matches!(
             claim.verb,
             "reject" | "decline" | "deny" | "block" | "cancel" | "abort"
         );
-        if refused && claim.past && self.results.iter().any(|result| result.failed) {
+        if refused
+            && (claim.past || claim.verb == "deny")
+            && self.results.iter().any(|result| result.failed)
+        {
             return true;
         }
         // "Three workouts were recorded", of those that a lookup listed.
@@ -374,6 +398,18 @@ impl<'a> Evidence<'a> {
         let news = claim.news || open;
         if news && !self.complete {
             return true;
+        }
+        // "A pull request has been opened", where nothing in the run is about one.
+        let invented = claim.indefinite
+            && !claim.past
+            && claim.how == How::Passive
+            && !claim.nouns.is_empty()
+            && claim
+                .nouns
+                .iter()
+                .all(|noun| self.is_novel(&verbs::fold(noun)));
+        if invented && !self.is_worldly() {
+            return false;
         }
         let told = claim.past && (news || self.is_worldly());
         if !self.acting
@@ -406,6 +442,10 @@ impl<'a> Evidence<'a> {
 
     /// Returns true if no call, no result and no user has a folded word.
     fn is_novel(&self, noun: &str) -> bool {
+        // "r.mendes", of `r.mendes@acme.example`
+        if noun.contains('.') && self.values.has_text(noun) {
+            return false;
+        }
         let called = |call: &CallWords| {
             call.name
                 .iter()
@@ -416,6 +456,17 @@ impl<'a> Evidence<'a> {
         !self.results.iter().any(|result| result.all.contains(noun))
             && !self.calls.iter().any(called)
             && !self.is_said_by_user(noun)
+    }
+
+    /// Returns true if a call that only looks was about what a claim is about.
+    fn is_looked_up(&self, claim: &Claim, names: &[Name]) -> bool {
+        let looks = self.calls.iter().zip(&self.results);
+        let mut looks = looks.filter(|(call, _)| call.effect == Effect::Reads);
+        looks.any(|(_, result)| {
+            let named = |name: &Name| contains_whole(&result.text, name.normal());
+            let known = |noun: &String| result.all.contains(&verbs::fold(noun));
+            names.iter().any(named) || claim.nouns.last().is_some_and(known)
+        })
     }
 
     /// Returns true if a result mentions what a claim is about.

@@ -14,7 +14,7 @@ use crate::match_calls::Candidate;
 use crate::recorded::{Matched, collect_emails, is_pathlike, leaves};
 use crate::run_evidence::Evidence;
 use crate::sentences::Sentence;
-use crate::stated_values::stated;
+use crate::stated_values::{all_stated, stated};
 use crate::tokens::number;
 use crate::values::{Stated, ValueKind};
 use crate::verbs::fold;
@@ -145,8 +145,9 @@ fn misspelt(
     evidence: &Evidence<'_>,
     sentence: &Sentence,
 ) -> Vec<WrongFigure> {
-    let values = stated(&sentence.tokens).into_iter();
+    let values = all_stated(&sentence.tokens).into_iter();
     values
+        .filter(|value| !value.former)
         .filter_map(|value| {
             let recorded = evidence.values.misspelt(&value)?;
             let has = |index: usize| {

@@ -41,8 +41,15 @@ pub(crate) fn marks(tokens: &[Token]) -> Vec<Name> {
             && !token.low.ends_with("day")
             && !is_first_person(token)
     };
+    // A short path: `envs/stage`
+    let is_folder = |place: usize| {
+        let token = &tokens[place];
+        token.is_word() && token.text.len() >= 6 && token.text.matches('/').count() == 1
+    };
     let words = (0..tokens.len())
-        .filter(|place| tokens[*place].kind == Kind::Quote || is_proper(*place))
+        .filter(|place| {
+            tokens[*place].kind == Kind::Quote || is_proper(*place) || is_folder(*place)
+        })
         .map(|place| Stated {
             kind: ValueKind::Quote,
             text: tokens[place].text.clone(),
@@ -141,7 +148,9 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
     let (kind, normal) = match token.kind {
         Kind::Email => (ValueKind::Email, token.low.clone()),
         Kind::Quote => (ValueKind::Quote, letters(&token.text)),
-        Kind::Path => (ValueKind::Path, token.low.clone()),
+        // A flag of a command: `-target=a.b`
+        Kind::Path if token.low.starts_with('-') => return None,
+        Kind::Path => (ValueKind::Path, without_line(&token.low).to_owned()),
         // "5 PM"
         Kind::Number if time_of(&token.low, tokens.get(at + 1)).is_some() => {
             (ValueKind::Time, time_of(&token.low, tokens.get(at + 1))?)
@@ -150,9 +159,11 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         // "both alerts"
         Kind::Word
             if token.is("both")
-                && tokens.get(at + 1).is_some_and(|next| {
-                    is_noun(next) && !is_preposition(next) && next.low.ends_with('s')
-                }) =>
+                && tokens[at + 1..]
+                    .iter()
+                    .take(3)
+                    .take_while(|next| is_noun(next) && !is_preposition(next))
+                    .any(|next| next.low.len() > 3 && next.low.ends_with('s')) =>
         {
             (ValueKind::Number, "2".to_owned())
         }
@@ -191,6 +202,8 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
             (is_noun(next) && !is_preposition(next) || is_attribute(next))
                 && !is_auxiliary(next)
                 && !is_adverb(next)
+                // "2 refunded, 1 failed"
+                && !(is_pastlike(next) && tokens.get(at + 2).is_none_or(Token::is_mark))
         })
         .map(|next| {
             // "3 checked bags"
@@ -223,7 +236,8 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         at,
         measured: before.is_some_and(|before| before.is_any(&["to", "for", "at", "of"])),
         // "three points: a, b and c", "5 to 7 days", "within 24 hours"
-        rounded: tokens[at + 1..].iter().take(3).any(|token| token.is(":"))
+        rounded: next_is_scale(tokens, at)
+            || tokens[at + 1..].iter().take(3).any(|token| token.is(":"))
             || is_span(tokens, at)
             || !has_cents(&token.text)
                 && tokens[at.saturating_sub(3)..at].iter().any(|token| {
@@ -243,6 +257,25 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
                         "most",
                     ])
                 }),
+    })
+}
+
+/// A path without the number of a line: `src/a.ts:15`.
+fn without_line(path: &str) -> &str {
+    match path.split_once(':') {
+        Some((file, line))
+            if file.contains('.') && line.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            file
+        }
+        _ => path,
+    }
+}
+
+/// Returns true if a number counts thousands or more, and so is rounded: "1.23 million".
+fn next_is_scale(tokens: &[Token], at: usize) -> bool {
+    tokens.get(at + 1).is_some_and(|next| {
+        next.is_any(&["thousand", "million", "billion", "trillion", "mn", "bn"])
     })
 }
 
@@ -303,7 +336,7 @@ fn role_of(tokens: &[Token], at: usize) -> Option<String> {
     let skipped = [
         "#", "number", "no", "id", "ids", "of", "to", "is", "the", "a", "an", ":", "=", "with",
         "(", "as", "at", "has", "been", "set", "new", "updated", "changed", "number:", "code",
-        "for",
+        "for", "was", "were", "reached", "stood",
     ];
     let place = (0..at)
         .rev()

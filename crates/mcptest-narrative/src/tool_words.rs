@@ -64,6 +64,11 @@ pub(crate) const STATEMENTS: &[&str] = &[
 /// Words of tools that operate a user interface, which can do anything.
 pub(crate) const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
 
+/// Words of tools that conclude what was prepared.
+pub(crate) const CONCLUDING: &[&str] = &[
+    "order", "checkout", "cart", "basket", "purchase", "submit", "confirm", "finalize", "finalise",
+];
+
 /// Words of tools that open a page.
 pub(crate) const NAVIGATING: &[&str] = &["navigate", "goto", "visit"];
 
@@ -111,7 +116,7 @@ pub(crate) const CONTENTS: &[&str] = &[
     "code", "function", "method", "class", "test", "import", "line", "comment", "variable", "parameter", "argument",
     "type", "check", "handling", "handler", "validation", "section", "paragraph", "heading", "field", "header",
     "dependency", "docstring", "block", "statement", "logging", "error", "typo", "text", "content", "style", "component",
-    "module", "route", "endpoint", "logic", "constant", "import", "entry", "value",
+    "module", "route", "endpoint", "string", "regex", "expression", "logic", "constant", "import", "entry", "value",
 ];
 
 /// Nouns for messages.

@@ -194,7 +194,7 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     (SEND | MAKE | PAY, SEND | MAKE | PAY, Use::Plain, &["issue", "award"]),
     (SEND, SEND | POST, Use::Telling, &["notify", "alert", "inform", "contact", "remind"]),
     (START, START | MAKE | CHANGE, Use::Plain, &["deploy", "launch", "trigger", "redeploy"]),
-    (START, START, Use::Plain, &["restart", "reboot"]),
+    (START, START, Use::Plain, &["restart", "reboot", "rerun"]),
     (START | SWITCH, START | SWITCH | CHANGE, Use::Own, &["start"]),
     (START | SWITCH, START | SWITCH | END, Use::Own, &["stop", "kill", "play"]),
     (SEND | MAKE, SEND | MAKE | POST | ADD | ASSIGN | BOOK, Use::Plain, &["request"]),
@@ -404,7 +404,8 @@ pub(crate) const EXECUTING: [&str; 11] = [
 ];
 
 /// Short forms and variants that are the same thing.
-const SAME: [(&str, &str); 14] = [
+const SAME: [(&str, &str); 15] = [
+    ("str", "string"),
     ("repo", "repository"),
     ("doc", "document"),
     ("config", "configuration"),
@@ -442,8 +443,27 @@ pub(crate) fn fold(word: &str) -> String {
 /// The number of words whose common form is kept, per thread.
 const MAX_FOLDED: usize = 20_000;
 
+/// A word in the spelling of the United States: "instalment", "colour", "organise".
+fn american(word: &str) -> Option<String> {
+    if word.len() < 6 || !word.is_ascii() {
+        return None;
+    }
+    let stem = word.strip_suffix('s').unwrap_or(word);
+    let plural = &word[stem.len()..];
+    if let Some(start) = stem.strip_suffix("our").filter(|start| start.len() > 2) {
+        return Some(format!("{start}or{plural}"));
+    }
+    if let Some(start) = stem.strip_suffix("isation") {
+        return Some(format!("{start}ization{plural}"));
+    }
+    stem.strip_suffix("lment")
+        .filter(|start| !start.ends_with('l'))
+        .map(|start| format!("{start}llment{plural}"))
+}
+
 fn fold_uncached(word: &str) -> String {
     let lower = word.to_lowercase();
+    let lower = american(&lower).unwrap_or(lower);
     let same = |word: &str| SAME.iter().find(|(short, _)| *short == word);
     if let Some((_, full)) = same(&lower) {
         return cut_ending(full);

@@ -319,7 +319,7 @@ impl Reader<'_> {
         };
         let completed = cells.iter().any(|(start, end)| {
             end - start == 1 && self.tokens[*start].is_any(COMPLETE)
-                || self.tokens[*start].is_any(&["success", "ok"])
+                || end - start == 1 && self.tokens[*start].is_any(&["success", "ok", "yes"])
         });
         if self.sentence.row && (self.sentence.checked || completed) {
             // "| Delete the branch | ✅ Done |"
@@ -371,8 +371,11 @@ impl Reader<'_> {
             } else {
                 (lemma, open)
             };
+            // "Lab test: ordered" can be news, unless what was done is listed.
+            let colon = listed || !self.sentence.row && !self.sentence.led;
+            let own = verb(lemma).is_some_and(|verb| verb.usage != Use::Plain) && !listed;
             let plain = verb(lemma)
-                .is_some_and(|verb| verb.usage == Use::Plain || listed && verb.usage != Use::Light);
+                .is_some_and(|verb| verb.usage == Use::Plain || colon && verb.usage != Use::Light);
             // "Opening hours: closed on Mondays"
             let weekly = cells
                 .iter()
@@ -408,7 +411,7 @@ impl Reader<'_> {
                 if let Some(found) = found.last_mut() {
                     found.claim.from = 0;
                     found.claim.listed = unled;
-                    found.claim.weak = arranged && how == How::State;
+                    found.claim.weak = (arranged || own) && how == How::State;
                     if lemma == OPEN {
                         found.claim.named = true;
                         found.claim.open = open.map(|stem| (token.low.clone(), stem));

@@ -356,9 +356,11 @@ impl Reader<'_> {
         // "…, it seems"
         let doubted = (end..self.tokens.len().saturating_sub(1)).any(|place| {
             self.tokens[place].is(",")
-                && self.tokens[place + 1..].iter().take(3).any(|token| {
+                && (self.tokens[place + 1..].iter().take(3).any(|token| {
                     token.is_any(HEDGES) || token.is_any(&["seems", "appears", "think"])
                 })
+                    // "…, says the changelog", "…, according to the log"
+                    || self.tokens[place + 1].is_any(&["says", "said", "according", "reports"]))
         });
         relative
             || doubted

@@ -49,7 +49,7 @@ const EVENTS: &[(&[&str], &str, &str)] = &[
 const PLAIN: &[&str] = &[
     "need", "needs", "want", "wants", "know", "knows", "see", "sees", "look", "looks", "seem", "seems", "appear", "appears", "require",
     "requires", "mean", "means", "understand", "hope", "think", "believe", "say", "says", "make", "makes", "let", "lets", "have", "has", "do", "does",
-    "contain", "contains", "get", "gets", "take", "takes",
+    "contain", "contains", "get", "gets", "take", "takes", "reads", "states", "shows", "works", "waits",
 ];
 
 impl Reader<'_> {

@@ -24,7 +24,7 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
         claim.talk = true;
     }
     match (known.usage, named) {
-        (Use::Light, None)
+        (Use::Light, _)
             if claim.verb == "place"
                 && (!matches!(claim.how, How::Passive | How::State) || claim.own_thing)
                 && claim
@@ -43,6 +43,17 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
                 format!("{}ed", claim.verb.trim_end_matches('e')),
                 claim.verb.to_owned(),
             ));
+            claim.verb = OPEN;
+            claim.weak = true;
+        }
+        // "Customs clearance has been completed": a claim only where nothing is known of it.
+        (Use::Light, None)
+            if claim.how == How::Passive
+                && !claim.past
+                && claim.nouns.len() > 1
+                && matches!(claim.verb, "complete" | "finish" | "finalize" | "finalise") =>
+        {
+            claim.open = Some(("completed".to_owned(), claim.verb.to_owned()));
             claim.verb = OPEN;
             claim.weak = true;
         }

@@ -267,7 +267,7 @@ impl Reader<'_> {
                 one.claim.past = past;
                 one.claim.own_thing = last.claim.own_thing;
                 found.push(one);
-            } else if self.sentence.item && self.sentence.done {
+            } else if self.sentence.item && self.sentence.done && !self.is_measured(at) {
                 self.bare(at, group.start, OPEN, Form::Past, found);
             }
         }
@@ -279,6 +279,15 @@ impl Reader<'_> {
             found.claim.open = action.open.clone();
             found.claim.talk = is_ordering(&self.tokens[at].low) && !group.passive();
         }
+    }
+
+    /// Returns true if a figure was observed: "p99 peaked at 1.94 s".
+    fn is_measured(&self, at: usize) -> bool {
+        self.get(at + 1)
+            .is_some_and(|next| next.is_any(&["at", "by", "above", "below", "between"]))
+            && self
+                .get(at + 2)
+                .is_some_and(|value| value.text.starts_with(|c: char| c.is_ascii_digit()))
     }
 
     /// Returns true if the words around a verb say that it was done just now, or for the reader.

@@ -67,7 +67,11 @@ impl Reader<'_> {
                 form == Form::Any && !self.sentence.done && !next_is(&["to"]) && !timed
             }
         };
-        if idle {
+        // "50138 remains paid"
+        let stays = self.before(end).is_some_and(|token| {
+            token.is_any(&["remains", "remain", "remained", "stays", "stay", "stayed"])
+        });
+        if idle || stays {
             return;
         }
         // "Work submitted after the deadline loses 10 %": in prose, a participle describes.

@@ -95,6 +95,14 @@ impl Reader<'_> {
     /// The object of an active verb.
     pub(super) fn object(&self, verb: usize) -> Phrase {
         let mut start = verb + 1;
+        // "so I stopped there"
+        if self
+            .get(start)
+            .is_some_and(|token| token.is_any(&["there", "here", "short", "at"]))
+            && self.tokens[verb].is_any(&["stopped", "paused", "started"])
+        {
+            return Phrase::default();
+        }
         if self
             .get(start)
             .is_some_and(|token| token.is_any(&["together", "aside", "forward", "forth"]))

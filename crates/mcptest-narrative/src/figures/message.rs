@@ -22,7 +22,7 @@ use crate::stated_values::all_stated;
 use crate::tokens::{Kind, Token, number, tokenize};
 use crate::values::{Stated, ValueKind};
 use crate::verbs::fold;
-use crate::words::{is_noun, is_preposition};
+use crate::words::{is_noun, is_pastlike, is_preposition};
 use mcptest_trace::trace::TraceView;
 
 /// The number of figures of one message that are compared.
@@ -197,7 +197,14 @@ impl<'a> MessageFigures<'a> {
         }
         let figures = self.figures();
         let names = self.words(figures, attribute_words(sentence, value));
-        let words = self.words(figures, content_words(&sentence.tokens));
+        let mut words = self.words(figures, content_words(&sentence.tokens));
+        // "was viewed 410 times", of `views`
+        let past = value.at.checked_sub(1).map(|place| &sentence.tokens[place]);
+        words.extend(
+            past.filter(|past| is_pastlike(past) && value.counted.as_deref() == Some("time"))
+                .and_then(|past| figures.word(&fold(&past.low))),
+        );
+        let words = words;
         let cents = value
             .text
             .split_once('.')
@@ -298,6 +305,9 @@ impl<'a> MessageFigures<'a> {
         // Under the very name of a recorded figure, a slip is no calculation.
         let sums = |figure: &&Figure| !total || figure.whole;
         let near = near.filter(|_| !known);
+        let sums = |figure: &&Figure| {
+            sums(figure) && (!total || self.is_unknown_number(value, sentence, false))
+        };
         if let Some(figure) = near.filter(|figure| figure.is_named(&names)).filter(sums) {
             return Some(wrong_figure(value, figure));
         }
@@ -362,6 +372,12 @@ impl<'a> MessageFigures<'a> {
             return None;
         }
         if let Some(figure) = self
+            .other_attribute(figures, sentence, value)
+            .filter(|figure| fits(figure) && !supposed)
+        {
+            return Some(wrong_figure(value, figure));
+        }
+        if let Some(figure) = self
             .more_than_all(figures, sentence, value)
             .filter(|_| !supposed && small)
         {
@@ -403,6 +419,31 @@ impl<'a> MessageFigures<'a> {
             .or_else(|| other().filter(|_| !supposed))?;
         self.is_unknown_number(value, sentence, named.is_some() && labelled)
             .then(|| wrong_figure(value, wrong))
+    }
+
+    /// The only figure of that name, where a sentence states another one and no call has changed
+    /// anything since: "The total is $43.50".
+    fn other_attribute<'f>(
+        &self,
+        figures: &'f Figures,
+        sentence: &Sentence,
+        value: &Stated,
+    ) -> Option<&'f Figure> {
+        let tokens = &sentence.tokens;
+        let [first, noun, is] = tokens.get(..value.at)? else {
+            return None;
+        };
+        let plain = first.is_any(&["the", "your", "its"])
+            && is.is_any(&["is", "was"])
+            && tokens.len() <= value.at + 3;
+        let noun = figures.word(&fold(&noun.low)).filter(|_| plain)?;
+        let mut own = figures
+            .all
+            .iter()
+            .filter(|figure| figure.kind == ValueKind::Number && figure.is_only(noun));
+        let only = own.next()?;
+        let later = self.acts.get(only.call? + 1..)?;
+        (own.all(|other| other.normal == only.normal) && !later.contains(&true)).then_some(only)
     }
 
     /// The only figure of what a sentence is about, where the sentence states another one as its
@@ -723,8 +764,25 @@ impl<'a> MessageFigures<'a> {
                 && ending(&value.normal) == ending(name)
                 && call.is_some_and(|call| self.acts[call])
         };
+        // "in /home/kim/Bills", where a call was given `/home/kim/Invoices`
+        let folder = |path: &str| {
+            let path = path.trim_end_matches('/');
+            let (folder, _) = path.rsplit_once('/')?;
+            (folder.matches('/').count() >= 2).then(|| folder.to_lowercase())
+        };
+        let other_folder = |name: &str, call: &Option<usize>| {
+            value.kind == ValueKind::Path
+                && !supposed
+                && value.normal.starts_with('/')
+                && !value.normal.contains('.')
+                && folder(&value.normal).is_some()
+                && folder(&value.normal) == folder(name)
+                && call.is_some_and(|call| self.acts[call])
+        };
         let (recorded, call) = figures.names.iter().find(|(name, call)| {
-            is_near_name(value.kind, &value.normal, name) || other_file(name, call)
+            is_near_name(value.kind, &value.normal, name)
+                || other_file(name, call)
+                || other_folder(name, call)
         })?;
         Some(WrongFigure {
             call: call.unwrap_or_default(),

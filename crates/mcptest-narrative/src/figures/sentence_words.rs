@@ -54,6 +54,16 @@ pub(super) fn attribute_words(sentence: &Sentence, value: &Stated) -> Vec<String
     {
         words.push(fold(&noun.low));
     }
+    // "24 % battery"
+    if value.percent
+        && let [sign, noun, ..] = after
+        && sign.is_any(&["%", "percent"])
+        && is_noun(noun)
+        && !is_preposition(noun)
+        && !is_auxiliary(noun)
+    {
+        words.push(fold(&noun.low));
+    }
     if value.percent {
         words.extend(
             ["percent", "discount", "rate"]

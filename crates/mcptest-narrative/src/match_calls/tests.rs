@@ -39,6 +39,7 @@ fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         pronoun: false,
         shown: false,
         talk: false,
+        chosen: false,
         named: false,
         how: How::Active,
         from: 0,

@@ -85,6 +85,18 @@ impl<'a> CallResults<'a> {
         })
     }
 
+    /// Returns true if another call that acts was given a folded word, or if its result has it.
+    pub(crate) fn is_prepared(&self, noun: &str) -> bool {
+        self.evidence.is_some_and(|evidence| {
+            let calls = evidence.calls.iter().zip(&evidence.results).enumerate();
+            calls
+                .filter(|(index, (call, result))| {
+                    *index != self.own && call.effect != Effect::Reads && !result.failed
+                })
+                .any(|(_, (call, result))| call.values.contains(noun) || result.all.contains(noun))
+        })
+    }
+
     /// Returns true if any result of the run has a folded word.
     pub(crate) fn is_known(&self, noun: &str) -> bool {
         self.evidence.is_some_and(|evidence| {
