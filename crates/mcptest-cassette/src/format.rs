@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mcptest_agent::{AssistantTurn, ToolReply};
 use mcptest_json::canonical;
+use mcptest_json::visible::visible;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::verdict::RunError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -321,11 +322,11 @@ impl Cassette {
             .count()
     }
 
-    /// Returns the content of the file.
+    /// Returns the content of the file. Hidden characters are written as escapes.
     #[must_use]
     pub fn to_text(&self) -> String {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        format!("{text}\n")
+        format!("{}\n", visible(&text))
     }
 }
 

@@ -526,6 +526,16 @@ fn manual_edits_are_found() {
 }
 
 #[test]
+fn hidden_characters_are_written_as_escapes() {
+    let text = include_str!("../tests/fixtures/v1.json");
+    let mut cassette = parse("v1.json", text.as_bytes()).unwrap();
+    cassette.suite = "a\u{202e}\u{9b}31m".to_owned();
+    let text = cassette.to_text();
+    assert!(text.contains(r"a\u202e\u009b31m"), "{text}");
+    assert_eq!(parse("v1.json", text.as_bytes()).unwrap(), cassette);
+}
+
+#[test]
 fn version_1_keeps_loading() {
     let text = include_str!("../tests/fixtures/v1.json");
     let cassette = parse("v1.json", text.as_bytes()).unwrap();

@@ -6,11 +6,13 @@
 
 mod write;
 
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use mcptest_json::scan::plain_end;
+use mcptest_json::visible::visible;
 use mcptest_redact::redact::Redactor;
 use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
@@ -88,7 +90,9 @@ pub fn encode(event: &Event, redactor: &Redactor) -> String {
 }
 
 /// Like [`encode`], into a buffer that is used again for each event. Returns true if the line has
-/// all that the event has, that is, if nothing was masked.
+/// all that the event has in the same characters, that is, if nothing was masked or escaped.
+///
+/// Hidden characters become escapes: a log is shown on terminals, too (`--events /dev/stderr`).
 pub fn encode_into(event: &Event, redactor: &Redactor, line: &mut String) -> bool {
     let mut bytes = std::mem::take(line).into_bytes();
     bytes.clear();
@@ -102,9 +106,13 @@ pub fn encode_into(event: &Event, redactor: &Redactor, line: &mut String) -> boo
     }
     // JSON is always UTF-8.
     *line = String::from_utf8(bytes).unwrap_or_default();
-    let is_whole = is_clean_json(line, redactor);
+    let mut is_whole = is_clean_json(line, redactor);
     if !is_whole {
         *line = redacted(line, redactor);
+    }
+    if let Cow::Owned(escaped) = visible(line) {
+        *line = escaped;
+        is_whole = false;
     }
     line.push('\n');
     is_whole && written

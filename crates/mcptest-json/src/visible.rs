@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// JSON text with `\u…` in place of characters that control a terminal or the reading direction.
 #[must_use]
 pub fn visible(json: &str) -> Cow<'_, str> {
-    let Some(first) = json.find(is_hidden) else {
+    let Some(first) = first_hidden(json) else {
         return Cow::Borrowed(json);
     };
     let mut out = json[..first].to_owned();
@@ -23,6 +23,14 @@ pub fn visible(json: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// The place of the first hidden character. Characters are decoded only from the first byte on that
+/// can begin one, so plain text costs little.
+fn first_hidden(json: &str) -> Option<usize> {
+    let may_begin = |byte: u8| matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2);
+    let from = json.bytes().position(may_begin)?;
+    Some(from + json[from..].find(is_hidden)?)
 }
 
 /// DEL, C1 controls, line separators, and marks, embeddings, overrides and isolates of the reading
@@ -120,6 +128,15 @@ mod tests {
         let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
         assert_eq!(value(&shown), value(HIDDEN));
         assert!(matches!(visible("{\"é\":1}\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn every_hidden_character_is_found_alone() {
+        for character in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+            let json = format!("\"é—{character}\"");
+            let is_borrowed = matches!(visible(&json), Cow::Borrowed(_));
+            assert_eq!(is_borrowed, !is_hidden(character), "{character:?}");
+        }
     }
 
     #[test]

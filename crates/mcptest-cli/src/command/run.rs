@@ -11,7 +11,7 @@ use std::cell::{Cell, OnceCell};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use mcptest_events::{Begun, Ended, Event, VERSION};
 use mcptest_files::AtomicFile;
@@ -23,7 +23,6 @@ use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_trace::verdict::Verdict;
 use mcptest_yaml::Diagnostics;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use self::progress::Progress;
@@ -35,7 +34,10 @@ use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::output::{self, Output, Reporter};
 use crate::suites;
-use crate::{authorization, history, panics, secrets};
+use crate::{authorization, history, panics, secrets, signals};
+
+/// The time to write the report after the second signal.
+const TIME_TO_REPORT: Duration = Duration::from_secs(5);
 
 pub fn run(args: &RunArgs, gates: Gates, output: &Output) -> Result<ExitCode, Failure> {
     if let Some(id) = &args.history.resume {
@@ -61,7 +63,10 @@ struct Job<'a> {
     snapshots: SnapshotMode,
     this_program: PathBuf,
     runtime: Runtime,
+    /// Cancelled by the first signal: no further test starts, and the report is written.
     cancel: CancellationToken,
+    /// Cancelled by the second signal: nothing is waited for, and the report is written.
+    abort: CancellationToken,
     listens: OnceCell<()>,
     /// True while logs are written to the history.
     keeps_history: Cell<bool>,
@@ -88,6 +93,7 @@ impl<'a> Job<'a> {
                 .build()
                 .map_err(|error| format!("cannot start: {error}"))?,
             cancel: CancellationToken::new(),
+            abort: CancellationToken::new(),
             listens: OnceCell::new(),
             keeps_history: Cell::new(!args.history.no_history),
         })
@@ -97,7 +103,7 @@ impl<'a> Job<'a> {
     /// runtime.
     fn listen(&self) -> Result<(), String> {
         if self.listens.set(()).is_ok() {
-            listen_for_signals(&self.cancel, &self.recorder)?;
+            listen_for_signals(&self.cancel, &self.abort, *self.output)?;
         }
         Ok(())
     }
@@ -317,7 +323,11 @@ impl<'a> Job<'a> {
             } else {
                 (settings.emit)(plan);
             }
-            let interrupted = run_all(&selected.planned, &settings).await;
+            let interrupted = tokio::select! {
+                biased;
+                () = self.abort.cancelled() => true,
+                interrupted = run_all(&selected.planned, &settings) => interrupted,
+            };
             progress.clear();
             let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             run.recorder.record(&Event::Ended(Ended {
@@ -449,32 +459,33 @@ async fn run_all(all: &[Planned], settings: &RunSettings) -> bool {
     interrupted
 }
 
-/// The first signal asks for an end with a report, the second for an end.
-fn listen_for_signals(cancel: &CancellationToken, recorder: &OpenRecorder) -> Result<(), String> {
-    for kind in [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ] {
-        let mut signals =
-            signal(kind).map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let (cancel, recorder) = (cancel.clone(), recorder.clone());
-        tokio::spawn(async move {
-            while signals.recv().await.is_some() {
-                if cancel.is_cancelled() {
-                    recorder.flush();
-                    mcptest_runner::kill_all();
-                    #[expect(
-                        clippy::exit,
-                        reason = "asked twice: nothing is worth waiting for any more"
-                    )]
-                    std::process::exit(u8::from(ExitCode::Interrupted).into());
-                }
-                cancel.cancel();
-            }
-        });
-    }
-    Ok(())
+/// The first signal asks for an end with a report, the second for one at once. Outputs that block
+/// are given up after [`TIME_TO_REPORT`].
+fn listen_for_signals(
+    cancel: &CancellationToken,
+    abort: &CancellationToken,
+    output: Output,
+) -> Result<(), String> {
+    let (cancel, abort) = (cancel.clone(), abort.clone());
+    signals::listen(move || {
+        if cancel.is_cancelled() && !abort.is_cancelled() {
+            mcptest_runner::kill_all();
+            std::thread::spawn(move || give_up_later(output));
+            abort.cancel();
+        }
+        cancel.cancel();
+    })
+}
+
+/// Ends the process if the report takes too long: a pipe may have no reader.
+fn give_up_later(output: Output) {
+    std::thread::sleep(TIME_TO_REPORT);
+    output.error(&format!(
+        "interrupted twice, and the report was not written within {} s; `mcptest report` shows \
+         what was finished, if the history is kept",
+        TIME_TO_REPORT.as_secs()
+    ));
+    signals::exit();
 }
 
 /// Writes the traces of all runs as JSON Lines. They are without secrets already.

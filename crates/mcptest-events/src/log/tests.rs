@@ -31,6 +31,18 @@ fn lines_of(text: &str) -> Result<Vec<(usize, u64, String)>, LogError> {
 }
 
 #[test]
+fn hidden_characters_are_escapes_of_the_same_event() {
+    let event = Event::Warning {
+        text: "a\u{202e}b\u{9b}31m\u{7f}é".to_owned(),
+    };
+    let mut line = String::new();
+    let is_whole = encode_into(&event, &Redactor::default(), &mut line);
+    assert!(!is_whole, "the line has other characters than the event");
+    assert!(line.contains(r"a\u202eb\u009b31m\u007fé"), "{line}");
+    assert_eq!(decode(&line).expect("an event").map(whole), Some(event));
+}
+
+#[test]
 fn every_event_is_known_by_its_name() {
     let log = log_of(&samples::all("x"));
     let names: BTreeSet<&str> = log

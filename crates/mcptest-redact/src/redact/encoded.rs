@@ -124,6 +124,18 @@ impl Secret {
 
     /// The end of the secret, if it is here with some of its characters escaped.
     fn escaped_at(&self, text: &[u8], start: usize) -> Option<usize> {
+        // `\u005c` is an escaped backslash, or a backslash of the secret before its `u005c`.
+        let mut forms = [backslash_run, escaped_backslashes].into_iter();
+        forms.find_map(|backslashes| self.escaped_with(backslashes, text, start))
+    }
+
+    /// Like [`Self::escaped_at`], with backslashes in one form.
+    fn escaped_with(
+        &self,
+        backslashes: fn(&[u8], usize, usize) -> Option<usize>,
+        text: &[u8],
+        start: usize,
+    ) -> Option<usize> {
         let mut at = start;
         let mut buffer = [0; 4];
         let mut characters = self.plain.chars().peekable();
@@ -162,12 +174,17 @@ fn literal(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
 }
 
 /// At least this number of backslashes, or the same number of `%5C`.
-fn backslashes(text: &[u8], at: usize, min: usize) -> Option<usize> {
+fn backslash_run(text: &[u8], at: usize, min: usize) -> Option<usize> {
     let plain = text[at..].iter().take_while(|byte| **byte == b'\\').count();
     if plain >= min {
         return Some(at + plain);
     }
     (0..min).try_fold(at, |at, _| percent(text, at, b"\\"))
+}
+
+/// `\u005c` for each of this number of backslashes.
+fn escaped_backslashes(text: &[u8], at: usize, number: usize) -> Option<usize> {
+    (0..number).try_fold(at, |at, _| backslash(text, at, b"\\"))
 }
 
 /// `%XX` for each byte.

@@ -433,9 +433,13 @@ mod tests {
             r"back\\sl\\\\ash",
             "back%5Csl%5c%5Cash",
             r"back\\sl\\\\\u0061sh",
+            r"back\u005csl\u005C\u005cash",
+            r"\u0062ack\\u005csl\\u005c\\u005c\u0061sh",
         ] {
             assert_eq!(redactor.text(text), "[redacted]", "{text}");
         }
+        let literal = Redactor::new([r"is\u005cx".to_owned()]);
+        assert_eq!(literal.text(r"is\\u005cx"), "[redacted]");
         assert!(redactor.is_clean(r"backsl\\ash") && redactor.is_clean(r"back\sl\ash"));
         let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
         // After `user:`, `ab:` and `x:`: the three alignments of base64.

@@ -47,6 +47,7 @@
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
+//! | `signals` | signals twice, and while an output blocks |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue panics")]
@@ -97,6 +98,7 @@ mod released;
 mod reports;
 mod scoring;
 mod servers;
+mod signals;
 mod site;
 #[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
 mod stand_in;
