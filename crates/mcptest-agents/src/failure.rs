@@ -91,7 +91,8 @@ pub(crate) fn error_of(agent: &Agent, facts: &Facts<'_>) -> Option<RunError> {
     }
     if let Some((server, status)) = facts.failed_servers.first() {
         let text = format!(
-            "the agent `{name}` ran without the server `{server}`: it reports the state `{}`",
+            "the agent `{name}` ran without the server `{server}`: it reports the state `{}`; if the \
+             server starts slowly, set a longer `startup_timeout` of the agent",
             quote(status, 80)
         );
         return Some(error(ErrorKind::ServerMissing, text));
