@@ -134,7 +134,7 @@ pub(crate) fn kind_of_text(agent: &Agent, text: &str) -> Option<ErrorKind> {
 }
 
 /// The remedy for an error.
-fn remedy(agent: &Agent, kind: ErrorKind) -> String {
+pub(crate) fn remedy(agent: &Agent, kind: ErrorKind) -> String {
     match (kind, &agent.api_key_env) {
         (ErrorKind::Login, Some(variable)) => format!(
             "; set {variable}, or name another variable in `api_key_env` of the agent: a run has \
