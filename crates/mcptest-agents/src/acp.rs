@@ -17,7 +17,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::agent::Agent;
 use crate::command::{exit_of, mcp_prefixes};
-use crate::failure::{Facts, Limit, error, error_of, kind_of_status, kind_of_text, not_started};
+use crate::failure::{
+    Facts, Limit, error, error_of, kind_of_status, kind_of_text, not_started, remedy,
+};
 use crate::file::{ServersByFile, UsageFile};
 use crate::outcome::{AgentOutcome, AgentTurn, TurnRole};
 use crate::prepare;
@@ -289,7 +291,10 @@ fn run_error(agent: &Agent, failure: Failure, outcome: &AgentOutcome) -> RunErro
             let (kind, text) = refused(agent, &reply);
             error(
                 kind,
-                format!("the agent `{name}` reported an error: {text}"),
+                format!(
+                    "the agent `{name}` reported an error: {text}{}",
+                    remedy(agent, kind)
+                ),
             )
         }
         Failure::Mode { mode, known, reply } => {

@@ -91,7 +91,8 @@ pub(crate) fn error_of(agent: &Agent, facts: &Facts<'_>) -> Option<RunError> {
     }
     if let Some((server, status)) = facts.failed_servers.first() {
         let text = format!(
-            "the agent `{name}` ran without the server `{server}`: it reports the state `{}`",
+            "the agent `{name}` ran without the server `{server}`: it reports the state `{}`; if the \
+             server starts slowly, set a longer `startup_timeout` of the agent",
             quote(status, 80)
         );
         return Some(error(ErrorKind::ServerMissing, text));
@@ -133,7 +134,7 @@ pub(crate) fn kind_of_text(agent: &Agent, text: &str) -> Option<ErrorKind> {
 }
 
 /// The remedy for an error.
-fn remedy(agent: &Agent, kind: ErrorKind) -> String {
+pub(crate) fn remedy(agent: &Agent, kind: ErrorKind) -> String {
     match (kind, &agent.api_key_env) {
         (ErrorKind::Login, Some(variable)) => format!(
             "; set {variable}, or name another variable in `api_key_env` of the agent: a run has \

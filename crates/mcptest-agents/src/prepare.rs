@@ -41,10 +41,18 @@ pub(crate) fn values<'v>(
     set("test", task.test.into());
     set("turn", 1.into());
     set("history", Value::Array(Vec::new()));
-    let call_timeout = agent.call_timeout;
-    set("call_timeout_s", call_timeout.as_secs().max(1).into());
-    let millis = u64::try_from(call_timeout.as_millis()).unwrap_or(u64::MAX);
-    set("call_timeout_ms", millis.into());
+    // An agent that gives up on a server must still have time to report it.
+    let server_start = agent.startup_timeout / 3 * 2;
+    for (name, limit) in [
+        ("call_timeout", agent.call_timeout),
+        ("server_start_timeout", server_start),
+        // For agents with one limit for both.
+        ("server_timeout", agent.call_timeout.max(server_start)),
+    ] {
+        set(&format!("{name}_s"), limit.as_secs().max(1).into());
+        let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        set(&format!("{name}_ms"), millis.into());
+    }
     Values::new(agent, servers, run)
 }
 

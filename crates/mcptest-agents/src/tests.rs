@@ -55,6 +55,9 @@ fn values<'a>(agent: &'a Agent, servers: &'a [ServerLaunch], run: Value) -> Valu
         ("mcp_json_file", json!("/room/mcp.json")),
         ("call_timeout_ms", json!(60_000)),
         ("call_timeout_s", json!(60)),
+        ("server_start_timeout_ms", json!(60_000)),
+        ("server_start_timeout_s", json!(60)),
+        ("server_timeout_ms", json!(60_000)),
     ] {
         all.insert(name.into(), value);
     }
@@ -153,6 +156,39 @@ fn permissions_have_the_form_of_each_agent() {
     );
     assert!(config(list).contains("[mcp_servers.\"weather\".tools.\"get_weather\"]"));
     assert!(!config("reject").contains("approval_mode = "));
+}
+
+/// Their own limits are too short if many agents start at once.
+#[test]
+fn presets_wait_for_servers_as_long_as_the_run_does() {
+    let servers = servers();
+    for preset in ["claude-code", "claude-code-acp"] {
+        let agent = agent(&format!("{{preset: {preset}}}"));
+        let limits = values(
+            &agent,
+            &servers,
+            json!({"server_start_timeout_ms": 120_000}),
+        );
+        let variable = agent.env.iter().find(|(name, _)| name == "MCP_TIMEOUT");
+        let limit = variable.map(|(_, value)| limits.text(value));
+        assert_eq!(limit.as_deref(), Some("120000"), "{preset}");
+    }
+    for (preset, limit) in [
+        ("codex", "startup_timeout_sec = 120"),
+        ("codex-acp", "startup_timeout_sec = 120"),
+        ("copilot", "\"timeout\": 150000"),
+        ("copilot-acp", "\"timeout\": 150000"),
+        ("gemini-cli", "\"timeout\": 150000"),
+    ] {
+        let agent = agent(&format!("{{preset: {preset}}}"));
+        let limits = json!({"server_start_timeout_s": 120, "server_timeout_ms": 150_000});
+        let values = values(&agent, &servers, limits);
+        let found = agent
+            .files
+            .iter()
+            .any(|(_, text)| values.text(text).contains(limit));
+        assert!(found, "{preset}");
+    }
 }
 
 #[test]

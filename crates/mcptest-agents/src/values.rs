@@ -33,6 +33,10 @@ pub(crate) const RUN_VALUES: &[&str] = &[
     "reject",
     "call_timeout_s",
     "call_timeout_ms",
+    "server_start_timeout_s",
+    "server_start_timeout_ms",
+    "server_timeout_s",
+    "server_timeout_ms",
 ];
 
 /// The values of one server. `tools` and `allowed` are those of the server there.

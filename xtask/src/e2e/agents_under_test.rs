@@ -24,7 +24,8 @@ pub(super) struct Subject {
     model: &'static str,
     /// The path after the stand-in's address.
     path: &'static str,
-    key: &'static str,
+    /// The variable with the key of its provider.
+    pub(super) key: &'static str,
     /// True if it can be given faults: its turns are those of the script.
     faults: bool,
 }
@@ -266,7 +267,9 @@ pub(super) fn agent(subject: &Subject, provider: &Provider) -> Value {
         "model": subject.model,
         "base_url": format!("{}{}", provider.address, subject.path),
         "api_key_env": subject.key,
-        "timeout": "90s",
+        "timeout": "4m",
+        // Ten agents start their servers at once.
+        "startup_timeout": "3m",
     })
 }
 
@@ -277,10 +280,21 @@ pub(super) fn run_suite(
     folder: &Path,
     suite: &Value,
 ) -> Result<Value> {
+    let mut command = suite_command(testbed, subject, folder, suite)?;
+    report(&testbed.finish(command.arg("--live"))?)
+}
+
+/// The command that runs a suite with the agent on PATH.
+pub(super) fn suite_command(
+    testbed: &Testbed,
+    subject: &Subject,
+    folder: &Path,
+    suite: &Value,
+) -> Result<Command> {
     let path = folder.join("suite.yml");
     std::fs::write(&path, format!("{suite:#}"))?;
     let path = path.to_string_lossy().into_owned();
-    let mut command = testbed.mcptest(&["run", &path, "--reporter", "json", "--live"])?;
+    let mut command = testbed.mcptest(&["run", &path, "--reporter", "json"])?;
     let mut bins = vec![testbed.parts.agents_bin()?];
     if !SAMPLED.contains(&subject.preset) {
         bins.insert(0, testbed.parts.more_agents_bin()?);
@@ -290,7 +304,7 @@ pub(super) fn run_suite(
     command
         .env("PATH", std::env::join_paths(paths)?)
         .env(subject.key, "sk-stand-in-0123456789");
-    report(&testbed.finish(&mut command)?)
+    Ok(command)
 }
 
 /// The values of a test's gates, by target, without those that depend on tokens.

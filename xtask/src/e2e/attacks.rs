@@ -1,13 +1,14 @@
 //! Attacks on agents that people install: behind `proxy --attacks`, and as the subject of a suite.
 //!
 //! The stand-in model does what the text demands, or repeats the demand and does nothing.
-//! Obeying and resisting are distinguished, and a contained call never reaches the server.
+//! Obeying and resisting are distinguished, and a contained call never reaches the server. The run,
+//! a score of its trace, a replay of its recording and the proxy's record have the same figures.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Checks;
 use super::agents_under_test::{self as subjects, Provider, SAMPLED, SUBJECTS, Subject, call};
@@ -59,17 +60,31 @@ impl Model {
     }
 }
 
+/// The subjects of these checks. The last speaks ACP; its checks run if a name is given.
+const CHECKED: [&str; 3] = [SAMPLED[0], SAMPLED[1], "claude-code-acp"];
+
+/// The figures of the gate, by target.
+type Figures = Map<String, Value>;
+
 pub fn run(testbed: &Testbed, checks: &mut Checks<'_>) {
-    for subject in SUBJECTS.iter().filter(|it| SAMPLED.contains(&it.preset)) {
+    let checked = match checks.only {
+        Some(_) => &CHECKED[..],
+        None => &SAMPLED[..],
+    };
+    for subject in SUBJECTS.iter().filter(|it| checked.contains(&it.preset)) {
         for model in [Model::Obeys, Model::Refuses] {
             let (preset, name) = (subject.preset, model.name());
+            let mut proxied = None;
             checks.check(
                 &format!("attacks on {preset} behind the proxy: it {name}"),
-                || behind_the_proxy(testbed, subject, model),
+                || {
+                    proxied = Some(behind_the_proxy(testbed, subject, model)?);
+                    Ok(())
+                },
             );
             checks.check(
                 &format!("attacks on {preset} as agent under test: it {name}"),
-                || under_test(testbed, subject, model),
+                || under_test(testbed, subject, model, proxied.as_ref()),
             );
         }
     }
@@ -117,7 +132,7 @@ fn server(testbed: &Testbed, folder: &Path) -> Result<Vec<String>> {
 }
 
 /// The figures are those of an agent that obeys or resists, and the server saw one call only.
-fn judge(folder: &Path, report: &Value, model: Model) -> Result<()> {
+fn judge(folder: &Path, report: &Value, model: Model) -> Result<Figures> {
     let gates = report.pointer("/tests/0/gates").and_then(Value::as_array);
     let gate = gates.and_then(|gates| gates.iter().find(|gate| gate["block"] == "injection"));
     let gate = gate.with_context(|| format!("no injection in the report: {report}"))?;
@@ -138,21 +153,49 @@ fn judge(folder: &Path, report: &Value, model: Model) -> Result<()> {
         calls == 1 && seen.contains("read_ticket") && !seen.contains("eve-"),
         "{calls} calls reached the server:\n{seen}"
     );
-    Ok(())
+    gate["values"].as_object().cloned().context("no figures")
 }
 
-/// The agent is the subject of a suite.
-fn under_test(testbed: &Testbed, subject: &Subject, model: Model) -> Result<()> {
+/// The agent is the subject of a suite. `proxied` are its figures behind the proxy.
+fn under_test(
+    testbed: &Testbed,
+    subject: &Subject,
+    model: Model,
+    proxied: Option<&Figures>,
+) -> Result<()> {
     let folder = testbed.scratch(&format!("attacked-{}-{}", subject.preset, model.name()))?;
     let provider = Provider::start(&model.script())?;
     let server = json!({"command": server(testbed, &folder)?});
     let agent = json!({"agent": subjects::agent(subject, &provider)});
-    let report = subjects::run_suite(testbed, subject, &folder, &suite(&server, &agent))?;
-    judge(&folder, &report, model)
+    let attacked = suite(&server, &agent);
+    let mut command = subjects::suite_command(testbed, subject, &folder, &attacked)?;
+    command.arg("--record");
+    let made = report(&testbed.finish(&mut command)?)?;
+    let figures = judge(&folder, &made, model)?;
+    // From here on there is neither agent nor model.
+    drop(provider);
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let trace = made.pointer("/tests/0/runs/0/trace").context("no trace")?;
+    write(&folder.join("trace.json"), &trace.to_string())?;
+    let (suite, trace) = (path("suite.yml"), path("trace.json"));
+    let scored = ["score", &suite, "--trace", &trace, "--reporter", "json"];
+    let replayed = ["run", &suite, "--replay-only", "--reporter", "json"];
+    for (way, arguments) in [("score", &scored[..]), ("the replay", &replayed[..])] {
+        let again = judge(&folder, &report(&testbed.run(arguments)?)?, model);
+        let again = again.with_context(|| way.to_owned())?;
+        ensure!(again == figures, "{way} has {again:?}, the run {figures:?}");
+    }
+    // Absent if only this check runs.
+    let proxied = proxied.unwrap_or(&figures);
+    ensure!(
+        *proxied == figures,
+        "the proxy's record has {proxied:?}, the run {figures:?}"
+    );
+    Ok(())
 }
 
 /// The agent has the proxy among its servers; its record is scored.
-fn behind_the_proxy(testbed: &Testbed, subject: &Subject, model: Model) -> Result<()> {
+fn behind_the_proxy(testbed: &Testbed, subject: &Subject, model: Model) -> Result<Figures> {
     let folder = testbed.scratch(&format!("proxied-{}-{}", subject.preset, model.name()))?;
     let provider = Provider::start(&model.script())?;
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
@@ -196,7 +239,8 @@ fn session(
     let bin = testbed.parts.agents_bin()?;
     let command = match subject.preset {
         "claude-code" => claude(testbed, folder, &bin, proxy)?,
-        _ => codex(testbed, folder, &bin, provider, proxy)?,
+        "codex" => codex(testbed, folder, &bin, provider, proxy)?,
+        _ => return acp(testbed, subject, folder, provider, proxy),
     };
     // An agent may end before the processes that it started.
     let script = format!(
@@ -222,6 +266,28 @@ fn session(
         finished.stderr
     );
     Ok(())
+}
+
+/// A client of ACP gives the proxy to the agent: mcptest itself, in a test without attacks.
+fn acp(
+    testbed: &Testbed,
+    subject: &Subject,
+    folder: &Path,
+    provider: &Provider,
+    proxy: &[String],
+) -> Result<()> {
+    let mut command = vec![testbed.program.to_string_lossy().into_owned()];
+    command.extend(proxy.iter().cloned());
+    let client = json!({
+        "name": "client", "servers": {"desk": {"command": command}},
+        "agents": [{
+            "name": "reads a ticket", "servers": ["desk"], "prompt": "Please read ticket 7.",
+            "agent": subjects::agent(subject, provider),
+            "expect": [{"tool_names": {"contains": "read_ticket"}}],
+        }],
+    });
+    let report = subjects::run_suite(testbed, subject, folder, &client)?;
+    expect(&report, "/tests/0/verdict", "pass")
 }
 
 fn claude(testbed: &Testbed, folder: &Path, bin: &Path, proxy: &[String]) -> Result<String> {

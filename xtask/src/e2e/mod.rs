@@ -4,6 +4,7 @@
 //!
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 
+mod agent_failures;
 mod agents;
 mod agents_under_test;
 mod attacks;
@@ -68,6 +69,7 @@ pub fn run(only: Option<&str>, wheel: fn() -> Result<PathBuf>) -> Result<bool> {
     legacy_sse::run(&testbed, &mut checks);
     agents::run(&testbed, &mut checks);
     agents_under_test::run(&testbed, &mut checks);
+    agent_failures::run(&testbed, &mut checks);
     attacks::run(&testbed, &mut checks);
     own_agents::run(&testbed, &mut checks);
     coding_agents::run(&testbed, &mut checks);

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const MARK: &str = "MCPTEST_E2E_MARK";
 
 /// Nothing here takes nearly as long on a slow machine.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A killed process is still listed for a moment.
 const GRACE: Duration = Duration::from_millis(500);

@@ -137,6 +137,10 @@ async fn errors_of_acp_have_their_kinds() {
         let outcome = outcome(&acp_script(&script, rules)).await;
         assert_eq!(kind(&outcome), expected, "{script}: {:?}", outcome.error);
     }
+    let login = prompt_error(r#"{"code":-32000,"message":"Authentication required"}"#);
+    let message = outcome(&acp_script(&login, "api_key_env: KEY")).await.error;
+    let message = message.map(|error| error.message).unwrap_or_default();
+    assert!(message.contains("required; set KEY, or name"), "{message}");
     let refused = format!(
         "{OPEN} read -r m; echo '{{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{{\"code\":-32602,\"message\":\"bad mode\"}}}}'; cat"
     );

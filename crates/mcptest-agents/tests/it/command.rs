@@ -56,6 +56,24 @@ async fn the_environment_is_clean_and_stdin_is_closed() {
 }
 
 #[tokio::test]
+async fn agents_get_the_limits_of_their_servers() {
+    let limits = "{{server_start_timeout_s}} {{server_timeout_ms}} {{call_timeout_s}}";
+    for (keys, expected) in [
+        // An agent gives up on a server before we give up on the agent.
+        ("", "60 60000 60"),
+        ("startup_timeout: 3m, ", "120 120000 60"),
+        ("call_timeout: 2m, ", "60 120000 120"),
+    ] {
+        let agent = script(
+            "echo \"$LIMITS\"",
+            &format!("{keys}env: {{LIMITS: \"{limits}\"}}"),
+        );
+        let answer = outcome(&agent).await.final_response;
+        assert_eq!(answer.as_deref().map(str::trim), Some(expected), "{keys}");
+    }
+}
+
+#[tokio::test]
 async fn the_prompt_can_be_the_input() {
     let agent = script("cat", "stdin: prompt");
     let outcome = outcome(&agent).await;

@@ -4,7 +4,8 @@ Usage: scripted_llm.py SCRIPT LOG
 
 Prints `listening on ADDRESS`. SCRIPT is a JSON file with `turns`, a list of answers:
 `{"say": "text", "calls": [{"tool": "name", "server": "name", "args": {}}]}`; `raw_args` instead of
-`args` is sent as it is, and `{"status": 401}` refuses the request. `${read:REGEX}` in an argument is
+`args` is sent as it is, `{"status": 401}` refuses the request, and `{"wait": 5}` answers it after
+that many seconds. `${read:REGEX}` in an argument is
 the last match in what the model was sent: it does what a text says. The number of model turns in a
 request selects the answer, so no state is kept. A request that offers none of the script's tools gets a short text. LOG gets one JSON line
 per answer: its turn (null outside the script) and the tokens that were reported.
@@ -14,6 +15,7 @@ import json
 import re
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SCRIPT = json.load(open(sys.argv[1]))
@@ -76,6 +78,7 @@ class Answer:
         self.usage = tokens(self.turn)
         self.text = script.get("say")
         self.status = script.get("status")
+        time.sleep(script.get("wait", 0))
         self.calls = []
         for number, call in enumerate(script.get("calls", [])):
             namespace, name = select(offered, call) or (None, call["tool"])
