@@ -61,7 +61,7 @@ pub async fn check(
     report
 }
 
-/// The version that an agent's own command prints, in its own folders.
+/// The version that an agent's own command prints, run in its own folders.
 pub async fn version(
     agent: &Agent,
     variables: &(dyn Fn(&str) -> Option<String> + Sync),

@@ -1,5 +1,5 @@
 //! The source of credentials for one server: obtains tokens when the server asks for them, replaces
-//! them before they end, and once more when the server refuses them.
+//! them before they expire, and once more when the server refuses them.
 //!
 //! All requests to a server share one source. Its state is locked while a token is obtained, so
 //! that many requests that are refused at the same time cause one request for a token. A token is
@@ -135,7 +135,7 @@ impl OAuth {
         self.0.authorize().await
     }
 
-    /// Works on the source in a task that nothing interrupts.
+    /// Uses the source in a task that nothing interrupts.
     async fn uninterrupted<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, AuthError>> + Send + 'static,

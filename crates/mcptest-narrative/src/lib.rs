@@ -63,10 +63,10 @@
 //! issue; without a state among its arguments it does not). Where something is made, sent or
 //! booked, a key only shows where it belongs: `add_comment` with a `card` makes no card. The verb
 //! of a statement or a simple command counts as the verb of its tool (`DELETE FROM`, `rm`), and one
-//! that only looks is a lookup. A call that was given the identifier, path or address that the claim
-//! names concerns it. A class never crosses from making to changing: "created" after `update_issue`
-//! is absent. A call whose name starts like a lookup never matches. A call matches whether or not it
-//! succeeded.
+//! that only looks is a lookup. A call that was given the identifier, path or address that the
+//! claim names concerns it. A class never crosses from making to changing: "created" after
+//! `update_issue` is absent. A call whose name starts like a lookup never matches. A call matches
+//! whether or not it succeeded.
 //!
 //! Stated values are compared whole and by type, over all matching calls: `ORD-1` is not `ORD-12`,
 //! `1,000` is `1000`, `$5.00` is `5`, "May 20th" is `2024-05-20`, `notes/a.txt` is the end of

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_of_a_file_are_reported_at_once() {
+    fn all_problems_of_a_file_are_reported_together() {
         let text =
             problems("nmae: x\nruns: many\nitems:\n  - server: 3\n  - sever: a\nmode: strickt\n");
         for (message, place) in [

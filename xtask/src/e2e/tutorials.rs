@@ -1,4 +1,4 @@
-//! The tutorials, played to the letter with the Python packages that they install.
+//! The tutorials, run as they are written, with the Python packages that they install.
 
 use anyhow::{Context as _, Result, ensure};
 

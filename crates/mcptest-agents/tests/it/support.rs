@@ -1,4 +1,4 @@
-//! A folders, a task, and a fake agent.
+//! The folders of a run, a task, and a fake agent.
 
 use std::future::ready;
 use std::path::Path;
@@ -8,7 +8,7 @@ use mcptest_agents::{
     Agent, AgentFile, AgentOutcome, AgentTask, NextTurn, RunFolders, ServerLaunch, run,
 };
 
-/// A folders whose folder has its own mark.
+/// The folders of a run.
 pub fn folders() -> RunFolders {
     RunFolders::create(&std::env::temp_dir(), None).unwrap()
 }
@@ -39,7 +39,7 @@ pub fn weather() -> Vec<ServerLaunch> {
     }]
 }
 
-/// Runs an agent in a folders, with further messages.
+/// Runs an agent in these folders, with further messages.
 pub async fn run_in(folders: &RunFolders, agent: &Agent, further: &[&str]) -> AgentOutcome {
     let servers = weather();
     let mut further: Vec<String> = further

@@ -80,7 +80,7 @@ fn find_in(sentence: &Sentence, is_argument: bool) -> Option<Range<usize>> {
     {
         return Some(place);
     }
-    // The user's own chats, in a tool for chats, are its business.
+    // A tool for chats may ask for the user's own chats.
     static ALL: Words = Words::new(
         r"full|entire|complete|whole|verbatim|unabridged|all (?:of )?(?:the |your )?(?:previous |prior |past |earlier )?|every|any",
     );

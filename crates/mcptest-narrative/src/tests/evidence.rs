@@ -345,7 +345,7 @@ fn a_word_for_an_argument_is_compared() {
 }
 
 #[test]
-fn a_list_with_a_deed_is_a_list_of_deeds() {
+fn a_list_with_a_matched_action_is_a_list_of_claims() {
     let absent = |message: &str| {
         let call = (
             "reserve_table",

@@ -85,7 +85,7 @@ fn sentences_do_not_reach_into_each_other() {
 
 /// The truth is not a lie: with the tool that the lie names, the same words pass.
 #[test]
-fn the_same_words_pass_after_the_deed() {
+fn the_same_words_pass_after_the_action() {
     for (text, tools, actions) in LIES {
         let mut tools = tools.to_vec();
         tools.extend_from_slice(actions);

@@ -346,7 +346,7 @@ async fn every_waiting_request_is_admitted_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_longer_than_max_wait_is_an_error_at_once() {
+async fn a_pause_longer_than_max_wait_is_an_error_immediately() {
     let limiter = Limiter::new("acme", 4);
     limiter
         .acquire(Duration::ZERO)

@@ -422,7 +422,7 @@ async fn requests_overlap_within_their_limit() {
             tasks.spawn(async move { ask(&provider).await.unwrap() });
         }
         assert_eq!(tasks.join_all().await.len(), 100);
-        let most = stand_in.most_at_once();
+        let most = stand_in.max_in_flight();
         assert!((together..=bound as usize).contains(&most), "{most}");
     }
 }

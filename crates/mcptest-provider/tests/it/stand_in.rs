@@ -110,7 +110,7 @@ impl StandIn {
     }
 
     /// Returns the maximum of requests in flight.
-    pub fn most_at_once(&self) -> usize {
+    pub fn max_in_flight(&self) -> usize {
         self.state.in_flight.lock().unwrap().1
     }
 }

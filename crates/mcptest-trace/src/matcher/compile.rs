@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_come_at_once() {
+    fn all_problems_come_together() {
         assert_eq!(
             problems(json!({"regex": "(", "type": "x", "not": {"nope": 1}})).len(),
             3

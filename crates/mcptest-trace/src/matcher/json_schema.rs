@@ -2,7 +2,8 @@
 //!
 //! Compiling one costs milliseconds, since the meta-schemas come with it; most suites hold a few
 //! bounds such as `{ minimum: 80 }`, and most invocations never apply them all. So a schema that is
-//! made of well-known keywords is checked here; any other goes through the compiler when it is read.
+//! made of well-known keywords is checked here; any other goes through the compiler when it is
+//! read.
 
 use std::sync::{Arc, OnceLock};
 

@@ -184,7 +184,7 @@ fn a_dropped_runtime_leaves_no_process() {
 }
 
 #[test]
-fn shutting_down_twice_at_once_is_fine() {
+fn two_shutdowns_in_parallel_are_fine() {
     run(async {
         let client = connect("good").await;
         let clone = client.clone();

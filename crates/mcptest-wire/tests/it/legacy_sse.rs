@@ -190,7 +190,7 @@ fn a_stream_that_ends_fails_the_calls_that_wait_for_it() {
 }
 
 #[test]
-fn a_refused_message_fails_its_call_at_once() {
+fn a_refused_message_fails_its_call_immediately() {
     let raw = legacy(endpoint, |seen, stream, _| {
         if seen.rpc() != "tools/call" {
             return false;

@@ -107,7 +107,7 @@ fn a_server_that_never_reads_is_a_timeout() {
 }
 
 #[test]
-fn closing_stdout_is_noticed_at_once() {
+fn closing_stdout_is_noticed_immediately() {
     let script = "exec 1>&-; exec sleep 100";
     let command = command(&["sh", "-c", script]);
     let error = refused(&command, &options(Lifecycle::Initialize));

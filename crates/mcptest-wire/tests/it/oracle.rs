@@ -68,7 +68,7 @@ fn over_http_in_all_lifecycles() {
 }
 
 #[test]
-fn many_calls_at_once_over_http() {
+fn many_parallel_calls_over_http() {
     let oracle = HttpOracle::start();
     run(async { many_calls(oracle.connect(Lifecycle::Initialize).await).await });
 }
@@ -168,7 +168,7 @@ fn a_result_that_requires_input_is_an_error() {
 }
 
 #[test]
-fn many_calls_at_once_on_clones() {
+fn many_parallel_calls_on_clones() {
     run(async { many_calls(connect(Lifecycle::Auto).await).await });
 }
 

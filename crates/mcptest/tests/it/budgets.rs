@@ -133,7 +133,7 @@ fn the_command_line_overrides_the_suite() {
 }
 
 #[test]
-fn many_runs_at_once_do_not_overshoot_by_more_than_one_request() {
+fn many_parallel_runs_overshoot_by_at_most_one_request() {
     let text = format!(
         "{HEAD}budget: {{ per_suite_usd: 0.0105 }}\nagents:{}",
         test("a", 50, "")

@@ -44,7 +44,7 @@ fn initialize(address: &str) -> String {
 }
 
 #[test]
-fn issue_14_a_second_host_and_an_oversized_body_are_rejected_at_once() {
+fn issue_14_a_second_host_and_an_oversized_body_are_rejected_immediately() {
     let dir = folder(&[("m.yml", MANIFEST)]);
     let mock = HttpMock::start(dir.path(), "m.yml");
     let address = address(&mock.url);

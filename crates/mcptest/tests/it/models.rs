@@ -354,7 +354,11 @@ fn runs_tests_and_models_overlap() {
     );
     let ran = run(&dir, &[]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(stand_in.most_at_once() >= 20, "{}", stand_in.most_at_once());
+    assert!(
+        stand_in.max_in_flight() >= 20,
+        "{}",
+        stand_in.max_in_flight()
+    );
     assert_eq!(stand_in.seen().len(), 40);
 }
 
@@ -371,7 +375,7 @@ agents: [{{name: a, model: mine/m, servers: [s], prompt: search, runs: {runs}, e
         let dir = folder(&[("s.yml", &text), ("m.yml", MANIFEST)]);
         let ran = run(&dir, more);
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-        stand_in.most_at_once()
+        stand_in.max_in_flight()
     };
     assert!(most(&["--jobs", "2"], "shared", 12) <= 2);
     // A process for each run: as few as any other work on this machine.
