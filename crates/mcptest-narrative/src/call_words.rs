@@ -22,7 +22,7 @@ const CODE_LENGTH: usize = 4_000;
 
 /// Keys of arguments that name what a tool for many operations does.
 #[rustfmt::skip]
-const OPERATIONS: &[&str] = &["service", "operation", "action", "op", "method", "command", "cmd", "function", "request"];
+const OPERATIONS: &[&str] = &["service", "operation", "action", "op", "method", "command", "cmd", "function", "request", "event"];
 
 /// The short values that name an operation.
 fn operations(args: &Value) -> impl Iterator<Item = &str> {
@@ -281,7 +281,7 @@ impl CallWords {
                         word.as_str(),
                         "details" | "info" | "by" | "id" | "to" | "from"
                     )
-                    && !is_agent(word)
+                    && !(self.plain.len() > 1 && self.plain[0] == **word && is_agent(word))
             })
             .map(|word| fold(word))
             .collect()
@@ -290,7 +290,7 @@ impl CallWords {
     /// Returns true if the tool's name has only who acts and the verb, and no thing: `scheduler_move`.
     pub(crate) fn is_agents(&self) -> bool {
         self.effect == Effect::Acts
-            && self.plain.iter().any(|word| is_agent(word))
+            && self.plain.first().is_some_and(|word| is_agent(word))
             && self.things().is_empty()
     }
 
@@ -351,6 +351,17 @@ impl CallWords {
                 self.classes = self.verbs.iter().fold(0, |all, verb| all | verb.is);
                 self.effect = Effect::Acts;
             }
+            // `review` with a `body` or an `event` is written, and not looked at.
+            let wrote = || {
+                args.as_object()
+                    .is_some_and(|map| map.contains_key("body") || map.contains_key("event"))
+            };
+            let reviews = self.effect == Effect::Reads && self.is_any(&["review"]) && wrote();
+            if reviews {
+                self.effect = Effect::Unknown;
+                self.verbs.extend(verb("submit"));
+                self.classes |= self.verbs.iter().fold(0, |all, verb| all | verb.is);
+            }
             // `web.open` with a `url` looks at a page.
             let opens = matches!(self.verbs.as_slice(), [one] if one.lemma == "open");
             if opens && args.as_object().is_some_and(|map| map.contains_key("url")) {
@@ -358,6 +369,9 @@ impl CallWords {
             }
             self.checks = self.effect == Effect::Executes && only_checks(args);
             self.add_operations(args);
+            if reviews {
+                self.effect = Effect::Acts;
+            }
             // A call that only looks answers nothing, unless its statement writes.
             if self.effect != Effect::Reads || self.is_any(QUERYING) {
                 self.collect(args);
@@ -379,7 +393,7 @@ impl CallWords {
                     .then(|| verb(lemma))
                     .flatten()
             };
-            let own: Vec<Verb> = words.iter().filter_map(base).collect();
+            let own: Vec<Verb> = words.iter().find_map(base).into_iter().collect();
             self.classes |= own.iter().fold(0, |all, verb| all | verb.is);
             self.operates |= !own.is_empty();
             self.verbs.extend(own);

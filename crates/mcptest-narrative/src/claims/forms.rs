@@ -446,13 +446,26 @@ impl Reader<'_> {
 
     /// Returns true if "to" begins an infinitive: "to go out".
     pub(super) fn is_infinitive(&self, place: usize) -> bool {
-        self.tokens[place].is("to")
-            && self.get(place + 1).is_some_and(|next| {
-                next.is_word()
-                    && (is_inner(&next.low)
-                        || verb_of(&next.low).is_some_and(|(_, form)| form == Form::Base))
-                    && self.get(place + 2).is_some_and(|after| !after.is_mark())
-            })
+        // "a task to wrap it"
+        let governs = self.get(place + 1).is_some_and(|next| {
+            next.is_word()
+                && !next.is_capitalized()
+                && !is_determiner(next)
+                && !is_preposition(next)
+                && next.low.len() > 2
+        }) && self.get(place + 2).is_some_and(|object| {
+            object.is_any(&[
+                "it", "them", "him", "the", "a", "an", "your", "my", "our", "this",
+            ])
+        });
+        self.tokens[place].is("to") && governs
+            || self.tokens[place].is("to")
+                && self.get(place + 1).is_some_and(|next| {
+                    next.is_word()
+                        && (is_inner(&next.low)
+                            || verb_of(&next.low).is_some_and(|(_, form)| form == Form::Base))
+                        && self.get(place + 2).is_some_and(|after| !after.is_mark())
+                })
     }
 
     /// The nouns of what something was brought to: "to your calendar".
@@ -466,6 +479,9 @@ impl Reader<'_> {
             })
             .map(|place| self.phrase(place + 1, end).nouns)
             .unwrap_or_default()
+            .into_iter()
+            .filter(|noun| month(noun).is_none() && !noun.ends_with("day"))
+            .collect()
     }
 
     /// Returns true if an object can start after a label: not a date, a year or a person.

@@ -39,6 +39,7 @@ fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         pronoun: false,
         shown: false,
         talk: false,
+        chosen: false,
         named: false,
         how: How::Active,
         from: 0,
@@ -147,7 +148,7 @@ fn another_word_for_the_same_deed() {
             "manage_record",
             json!({"action": "delete"})
         ),
-        Some(Fit::Related)
+        Some(Fit::Exact)
     );
     assert_eq!(
         fit("add", "function", "edit_file", json!({"path": "a.py"})),
