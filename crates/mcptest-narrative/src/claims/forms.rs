@@ -318,8 +318,9 @@ impl Reader<'_> {
             How::State
         };
         let completed = cells.iter().any(|(start, end)| {
-            end - start == 1 && self.tokens[*start].is_any(COMPLETE)
-                || end - start == 1 && self.tokens[*start].is_any(&["success", "ok", "yes"])
+            let cell = &self.tokens[*start];
+            end - start == 1 && (cell.is_any(COMPLETE) || cell.is("yes"))
+                || cell.is_any(&["success", "ok"])
         });
         if self.sentence.row && (self.sentence.checked || completed) {
             // "| Delete the branch | ✅ Done |"
