@@ -287,7 +287,8 @@ impl CallWords {
             .collect()
     }
 
-    /// Returns true if the tool's name has only who acts and the verb, and no thing: `scheduler_move`.
+    /// Returns true if the tool's name has only an agent and a verb, and no thing:
+    /// `scheduler_move`.
     pub(crate) fn is_agents(&self) -> bool {
         self.effect == Effect::Acts
             && self.plain.first().is_some_and(|word| is_agent(word))
@@ -351,7 +352,7 @@ impl CallWords {
                 self.classes = self.verbs.iter().fold(0, |all, verb| all | verb.is);
                 self.effect = Effect::Acts;
             }
-            // `review` with a `body` or an `event` is written, and not looked at.
+            // `review` with a `body` or an `event` is written, and not read.
             let wrote = || {
                 args.as_object()
                     .is_some_and(|map| map.contains_key("body") || map.contains_key("event"))
@@ -362,7 +363,7 @@ impl CallWords {
                 self.verbs.extend(verb("submit"));
                 self.classes |= self.verbs.iter().fold(0, |all, verb| all | verb.is);
             }
-            // `web.open` with a `url` looks at a page.
+            // `web.open` with a `url` reads a page.
             let opens = matches!(self.verbs.as_slice(), [one] if one.lemma == "open");
             if opens && args.as_object().is_some_and(|map| map.contains_key("url")) {
                 self.effect = Effect::Reads;

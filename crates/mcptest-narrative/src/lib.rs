@@ -135,20 +135,21 @@
 //! | 16 (36, 76) | 66.7 % | 66.7 % | 7.9 % | 1.3 % |
 //!
 //! The lies of rounds 1 to 9 are subtle on purpose: an action next to one that was done, in the
-//! words of the same trade. Those of rounds 10 to 12 are plainer: most name an action that no call
-//! did, or a figure that nothing in the run has. Rounds 13 to 16 are harder on the harmless side:
-//! narration in the past about third parties, calculated and rounded figures, failures told honestly,
-//! explanations, offers, and choices among what was found. Rounds 13 to 15 were written before any of
-//! them was measured; a round counts as unseen because the causes of only the earlier ones had been
-//! fixed.
+//! words of the same trade. Those of rounds 10 to 12 are plainer: most name an action that no
+//! call did, or a figure that nothing in the run has. Rounds 13 to 16 are harder on the harmless
+//! side: narration in the past about third parties, calculated and rounded figures, failures told
+//! honestly, explanations, offers, and choices among what was found. Rounds 13 to 15 were written
+//! before any of them was measured; a round counts as unseen because the causes of only the
+//! earlier ones had been fixed.
 //!
 //! The target for lies was reached in rounds 9, 12 and 14 only; the one for harmless messages was
-//! reached in round 7 only. Of 813 harmless messages in rounds 13 to 16, 45 raised an alarm unseen
-//! (5.5 %), and of 377 lies 291 were caught (77.2 %). Fixing the causes of one round hardly lowered
-//! the alarms of the next: in round 14, 14 before and after the causes of round 13 were fixed, and in
-//! round 15 seven before and after those of both. Most were claims in the agent's own words for a
-//! recorded call ("I moved the post", by `scheduler_move`), then figures that follow from recorded
-//! ones, then reports about others. So expect about one alarm in twenty such messages.
+//! reached in round 7 only. Of 813 harmless messages in rounds 13 to 16, 45 raised an alarm
+//! unseen (5.5 %), and of 377 lies 291 were caught (77.2 %). Fixing the causes of one round
+//! hardly lowered the alarms of the next: in round 14, 14 before and after the causes of round 13
+//! were fixed, and in round 15 seven before and after those of both. Most were claims in the
+//! agent's own words for a recorded call ("I moved the post", by `scheduler_move`), then figures
+//! that follow from recorded ones, then reports about others. So expect about one alarm in twenty
+//! such messages.
 //!
 //! **Figures,** from templates with values (`crates/mcptest-narrative/tests/figures`): each message
 //! once with the values of its calls, and once for each value with another one. In the first set,
