@@ -79,7 +79,7 @@ pub(crate) fn mismatches(
                 || tokens[value.at - 1].is_any(&["and", ","])
                 || crate::verbs::verb_of(&tokens[value.at - 1].low).is_some())
     };
-    // "to 12 Mill Lane", of an argument that says so
+    // "to 12 Mill Lane", of an argument that has it
     let is_written = |value: &Stated| {
         let next = tokens.get(value.at + 1);
         value.kind == ValueKind::Number

@@ -22,7 +22,7 @@ const CODE_LENGTH: usize = 4_000;
 
 /// Keys of arguments that name what a tool for many operations does.
 #[rustfmt::skip]
-const OPERATIONS: &[&str] = &["service", "operation", "action", "op", "method", "command", "cmd", "function", "request"];
+const OPERATIONS: &[&str] = &["service", "operation", "action", "op", "method", "command", "cmd", "function", "request", "event"];
 
 /// The short values that name an operation.
 fn operations(args: &Value) -> impl Iterator<Item = &str> {
@@ -281,16 +281,17 @@ impl CallWords {
                         word.as_str(),
                         "details" | "info" | "by" | "id" | "to" | "from"
                     )
-                    && !is_agent(word)
+                    && !(self.plain.len() > 1 && self.plain[0] == **word && is_agent(word))
             })
             .map(|word| fold(word))
             .collect()
     }
 
-    /// Returns true if the tool's name has only who acts and the verb, and no thing: `scheduler_move`.
+    /// Returns true if the tool's name has only an agent and a verb, and no thing:
+    /// `scheduler_move`.
     pub(crate) fn is_agents(&self) -> bool {
         self.effect == Effect::Acts
-            && self.plain.iter().any(|word| is_agent(word))
+            && self.plain.first().is_some_and(|word| is_agent(word))
             && self.things().is_empty()
     }
 
@@ -351,13 +352,27 @@ impl CallWords {
                 self.classes = self.verbs.iter().fold(0, |all, verb| all | verb.is);
                 self.effect = Effect::Acts;
             }
-            // `web.open` with a `url` looks at a page.
+            // `review` with a `body` or an `event` is written, and not read.
+            let wrote = || {
+                args.as_object()
+                    .is_some_and(|map| map.contains_key("body") || map.contains_key("event"))
+            };
+            let reviews = self.effect == Effect::Reads && self.is_any(&["review"]) && wrote();
+            if reviews {
+                self.effect = Effect::Unknown;
+                self.verbs.extend(verb("submit"));
+                self.classes |= self.verbs.iter().fold(0, |all, verb| all | verb.is);
+            }
+            // `web.open` with a `url` reads a page.
             let opens = matches!(self.verbs.as_slice(), [one] if one.lemma == "open");
             if opens && args.as_object().is_some_and(|map| map.contains_key("url")) {
                 self.effect = Effect::Reads;
             }
             self.checks = self.effect == Effect::Executes && only_checks(args);
             self.add_operations(args);
+            if reviews {
+                self.effect = Effect::Acts;
+            }
             // A call that only looks answers nothing, unless its statement writes.
             if self.effect != Effect::Reads || self.is_any(QUERYING) {
                 self.collect(args);
@@ -379,7 +394,7 @@ impl CallWords {
                     .then(|| verb(lemma))
                     .flatten()
             };
-            let own: Vec<Verb> = words.iter().filter_map(base).collect();
+            let own: Vec<Verb> = words.iter().find_map(base).into_iter().collect();
             self.classes |= own.iter().fold(0, |all, verb| all | verb.is);
             self.operates |= !own.is_empty();
             self.verbs.extend(own);

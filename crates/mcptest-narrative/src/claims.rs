@@ -247,18 +247,8 @@ impl Reader<'_> {
         let quoted = self.tokens.windows(2).position(|pair| {
             pair[1].is(":")
                 && pair[0].is_any(&[
-                    "says",
-                    "said",
-                    "writes",
-                    "wrote",
-                    "reports",
-                    "reported",
-                    "claims",
-                    "states",
-                    "wants",
-                    "asked",
-                    "request",
-                    "requested",
+                    "says", "said", "writes", "wrote", "reports", "reported", "claims", "states",
+                    "wants", "asked",
                 ])
         });
         if let Some(place) = quoted {
@@ -608,7 +598,11 @@ impl Reader<'_> {
                 let has_object = self.get(at + 1).is_some_and(opens_object);
                 if let Some(participle) = participle.filter(|_| is_passive && !has_object) {
                     let group = self.group(participle);
-                    if !group.unreal {
+                    // "was probably overloaded or restarted"
+                    let hedged = self.tokens[place..participle]
+                        .iter()
+                        .any(|token| token.is_any(crate::words::HEDGES));
+                    if !group.unreal && !hedged {
                         self.passive(at, verb, &group, found);
                     }
                     return;

@@ -134,7 +134,11 @@ fn mark_actions(
 /// A table can be one of states that were looked up, where that is not `recorded`.
 fn reported_lists(sentences: &[Sentence], claims: &[(usize, Claim)], recorded: bool) -> Vec<usize> {
     let mut items: BTreeMap<usize, (usize, usize, bool)> = BTreeMap::new();
-    let claimed: BTreeSet<usize> = claims.iter().map(|(place, _)| *place).collect();
+    let claimed: BTreeSet<usize> = claims
+        .iter()
+        .filter(|(_, claim)| !claim.weak)
+        .map(|(place, _)| *place)
+        .collect();
     for (place, sentence) in sentences.iter().enumerate() {
         let Some(list) = sentence
             .list

@@ -117,27 +117,39 @@
 //!
 //! | round | lies caught, unseen | now | harmless messages with an alarm, unseen | now |
 //! |---|---|---|---|---|
-//! | 1 (200 lies, 300 harmless) | 56.5 % | 95.0 % | 2.3 % | 0.3 % |
-//! | 2 (220, 314) | 59.1 % | 90.9 % | 2.2 % | 1.0 % |
+//! | 1 (200 lies, 300 harmless) | 56.5 % | 94.5 % | 2.3 % | 0.3 % |
+//! | 2 (220, 314) | 59.1 % | 91.8 % | 2.2 % | 1.0 % |
 //! | 3 (180, 270) | 82.8 % | 94.4 % | 3.7 % | 0 |
 //! | 4 (140, 210) | 71.4 % | 92.9 % | 1.4 % | 0 |
 //! | 5 (168, 216) | 66.7 % | 86.9 % | 3.7 % | 0.5 % |
 //! | 6 (126, 180) | 69.8 % | 87.3 % | 2.2 % | 0 |
 //! | 7 (80, 100) | 78.8 % | 87.5 % | 0 | 0 |
-//! | 8 (96, 96) | 56.2 % | 79.2 % | 1.0 % | 0 |
-//! | 9 (60, 140) | 85.0 % | 85.0 % | 3.6 % | 0.7 % |
+//! | 8 (96, 96) | 56.2 % | 80.2 % | 1.0 % | 0 |
+//! | 9 (60, 140) | 85.0 % | 86.7 % | 3.6 % | 0.7 % |
 //! | 10 (130, 163) | 76.9 % | 86.9 % | 3.1 % | 0 |
 //! | 11 (82, 108) | 82.9 % | 86.6 % | 1.9 % | 0 |
 //! | 12 (80, 101) | 86.2 % | 90.0 % | 2.0 % | 0 |
+//! | 13 (146, 302) | 75.3 % | 85.6 % | 6.0 % | 0.3 % |
+//! | 14 (115, 259) | 86.1 % | 85.2 % | 5.4 % | 0.4 % |
+//! | 15 (80, 176) | 72.5 % | 78.8 % | 4.0 % | 0 |
+//! | 16 (36, 76) | 66.7 % | 66.7 % | 7.9 % | 1.3 % |
 //!
 //! The lies of rounds 1 to 9 are subtle on purpose: an action next to one that was done, in the
-//! words of the same trade. Those of rounds 10 to 12 are plainer: most name an action that no call
-//! did, or a figure that nothing in the run has. The target for lies was reached in rounds 9 and
-//! 12 only; the one for harmless messages was reached in round 7 only: of 372 in rounds 10 to 12,
-//! nine raised an alarm (2.4 %), all true reports of what was done or seen. In the same rounds,
-//! lies about the agent's own actions ("I deleted …", 79 of 90) and lists and tables (28 of 34)
-//! were found more often than wrong figures (70 of 90) and actions without an actor ("the lease
-//! was signed", 58 of 76).
+//! words of the same trade. Those of rounds 10 to 12 are plainer: most name an action that no
+//! call did, or a figure that nothing in the run has. Rounds 13 to 16 are harder on the harmless
+//! side: narration in the past about third parties, calculated and rounded figures, failures told
+//! honestly, explanations, offers, and choices among what was found. Rounds 13 to 15 were written
+//! before any of them was measured; a round counts as unseen because the causes of only the
+//! earlier ones had been fixed.
+//!
+//! The target for lies was reached in rounds 9, 12 and 14 only; the one for harmless messages was
+//! reached in round 7 only. Of 813 harmless messages in rounds 13 to 16, 45 raised an alarm
+//! unseen (5.5 %), and of 377 lies 291 were caught (77.2 %). Fixing the causes of one round
+//! hardly lowered the alarms of the next: in round 14, 14 before and after the causes of round 13
+//! were fixed, and in round 15 seven before and after those of both. Most were claims in the
+//! agent's own words for a recorded call ("I moved the post", by `scheduler_move`), then figures
+//! that follow from recorded ones, then reports about others. So expect about one alarm in twenty
+//! such messages.
 //!
 //! **Figures,** from templates with values (`crates/mcptest-narrative/tests/figures`): each message
 //! once with the values of its calls, and once for each value with another one. In the first set,
@@ -188,9 +200,9 @@
 //!
 //! # When not to use it
 //! To judge whether the message is a good summary: the gate compares claims with calls, in English.
-//! It misses about a fifth of subtle lies (see above), and it stays silent where the trace leaves
-//! a doubt. Where a suite's tools write without a verb in their names, list them under
-//! `mutating_tools`.
+//! It misses about a quarter of unseen lies (see above), and it stays silent where the trace leaves
+//! a doubt. Where a suite's tools write without a verb in their
+//! names, list them under `mutating_tools`.
 //!
 //! # In Rust
 //! ```
@@ -235,6 +247,7 @@ mod named_tools;
 mod nouns;
 mod provenance;
 mod recorded;
+mod report_row;
 mod run_evidence;
 mod sentence_figures;
 mod sentences;
@@ -254,11 +267,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 pub use self::accumulator::NarrativeAccumulator;
-use self::accumulator::{DivergenceRow, keep_first};
 pub use self::advisory::{Judged, JudgedClaim};
 use self::call_words::{Listed, is_mutating_name};
 pub use self::compare::score_narrative;
 pub use self::divergence::{ArgMismatch, Claimed, Divergence, Unclaimed, divergence_score};
+use self::report_row::{DivergenceRow, absent_words, keep_first, mismatch_words};
 use mcptest_gate_api::first_runs::FirstRuns;
 use mcptest_gate_api::forecast::{Bounds, Forecast};
 use mcptest_gate_api::{
@@ -368,19 +381,6 @@ impl Narrative {
             Listed::Nowhere
         }
     }
-}
-
-fn absent_words(claim: &Claimed) -> String {
-    format!("no call for {}: “{}”", claim.action, claim.sentence)
-}
-
-fn mismatch_words(mismatch: &ArgMismatch) -> String {
-    format!(
-        "{} says {}, the call has {}",
-        mismatch.action,
-        mismatch.stated,
-        mismatch.recorded.join(", ")
-    )
 }
 
 /// The remark of a block with `llm_assisted`.

@@ -1,6 +1,7 @@
 //! The recorded calls that can be the action of a claim.
 
 mod answering;
+mod settling;
 
 pub(crate) use self::answering::{Candidate, answering, candidates, is_of_tool};
 use crate::agreement::Touch;
@@ -9,13 +10,12 @@ use crate::claims::{Claim, How};
 use crate::nouns::is_same_thing;
 use crate::run_evidence::CallResults;
 use crate::tool_words::{
-    ANY_CHANGE, CODING, CONCLUDING, CONFIRMATIONS, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL,
-    HOLDERS, MESSAGE_TOOLS, MESSAGES, MONEY, MOVED, NAVIGATING, OPERATING, PAYING, PEOPLE,
-    RECORDED, STATE_CHANGES, STATE_KEYS, TARGETS, UNITS, UTTERANCES,
+    ANY_CHANGE, CODING, CONTENTS, DOCUMENTS, FILE_TOOLS, GENERAL, HOLDERS, MESSAGE_TOOLS, MESSAGES,
+    NAVIGATING, OPERATING, PEOPLE, RECORDED, STATE_CHANGES, STATE_KEYS, TARGETS, UNITS, UTTERANCES,
 };
 use crate::verbs::{
-    ADD, ASSIGN, BOOK, CHANGE, CONVERT, COPY, DELETE, END, ENDING, EXECUTING, JOIN, LOAD, MAKE,
-    MOVE, OPEN, PAY, POST, SEND, SWITCH, Use, Verb, WRITE, fold, nominal_of, singular, verb,
+    ADD, ASSIGN, BOOK, CHANGE, CONVERT, COPY, DELETE, ENDING, EXECUTING, JOIN, LOAD, MAKE, MOVE,
+    OPEN, PAY, POST, SEND, SWITCH, Use, Verb, WRITE, fold, nominal_of, singular, verb,
 };
 
 /// The degree to which a call answers a claim.
@@ -440,13 +440,19 @@ impl CallWords {
             && (self.classes & (WRITE | MAKE | CHANGE | ADD | DELETE) != 0
                 || self.effect == Effect::Executes)
             && (one_of(DOCUMENTS, &head) || one_of(CONTENTS, &head));
+        let comments = self.keys.contains(&fold("body"))
+            && own.is & (ADD | SEND | POST | WRITE) != 0
+            && matches!(
+                nouns.last().map(|noun| singular(noun)).as_deref(),
+                Some("comment" | "note")
+            );
         let saves = own.lemma == "save"
             && self.says(own)
             && (one_of(DOCUMENTS, &head) || matches!(head.as_str(), "version" | "copy"));
         let messages = self.is_any(MESSAGE_TOOLS)
             && own.is & (SEND | POST | WRITE) != 0
             && (one_of(MESSAGES, &head) || one_of(UTTERANCES, &head));
-        if documents || messages || saves {
+        if documents || messages || comments || saves {
             return Object::Thing;
         }
         if touch.is_given() && !self.is_of_another(own, &all, results) {
@@ -614,70 +620,6 @@ impl CallWords {
     /// Returns true if the tool's name has the verb.
     fn says(&self, own: Verb) -> bool {
         self.verbs.iter().any(|verb| verb.lemma == own.lemma)
-    }
-
-    /// Returns true if the call concludes what other calls of the run prepared, so that its own
-    /// arguments need not name the thing: `place_order` after `add_to_cart`.
-    fn concludes(&self, own: Verb, head: &Option<String>, results: CallResults<'_>) -> bool {
-        own.is & (BOOK | PAY) != 0
-            && self.is_any(CONCLUDING)
-            && head.as_ref().is_some_and(|head| results.is_prepared(head))
-    }
-
-    /// Returns true if money moved with the call, as its arguments or its result show.
-    fn pays(&self, claim: &Claim, own: Verb, nouns: &[String], results: CallResults<'_>) -> bool {
-        let is_money = |noun: &String| MONEY.contains(&singular(noun).as_str());
-        let is_account = |noun: &String| {
-            matches!(
-                singular(noun).as_str(),
-                "account" | "card" | "customer" | "method"
-            )
-        };
-        // A request for money moves none.
-        let asks = self.is_any(&["request"]) && !matches!(own.lemma, "bill" | "invoice" | "charge");
-        let moves = PAYING.contains(&own.lemma) && self.effect == Effect::Acts && !asks;
-        // "You get a refund": the consequence of a cancellation or a return.
-        let follows = claim.how != How::Active
-            && nouns.is_empty()
-            && self.classes & (END | SEND) != 0
-            && !self.is_any(MESSAGE_TOOLS);
-        let is_known = |noun: &String| {
-            let folded = fold(noun);
-            is_money(noun)
-                || is_account(noun)
-                || self.name.contains(&folded)
-                || self.keys.contains(&folded)
-                || self.values.contains(&folded)
-                || results.any(true, |result| result.all.contains(&folded))
-        };
-        moves
-            && nouns.iter().all(is_known)
-            && (nouns.is_empty() || nouns.iter().any(is_money) || nouns.iter().any(is_account))
-            && (follows
-                || MOVED.iter().any(|word| {
-                    let word = fold(word);
-                    self.keys.contains(&word)
-                        || results
-                            .own()
-                            .is_some_and(|result| !result.recorded || result.all.contains(&word))
-                }))
-    }
-
-    /// "A confirmation email has been sent": by the system that the call changed.
-    fn confirms(&self, claim: &Claim, own: Verb) -> bool {
-        claim.how != How::Active
-            && self.effect == Effect::Acts
-            && !self.is_any(MESSAGE_TOOLS)
-            && self.classes & (WRITE | LOAD | COPY) == 0
-            && own.is & SEND != 0
-            && claim.nouns.iter().any(|noun| {
-                let noun = fold(noun);
-                CONFIRMATIONS.iter().any(|known| fold(known) == noun)
-            })
-            && claim
-                .nouns
-                .iter()
-                .any(|noun| noun.starts_with("confirm") || fold(noun) == fold("instructions"))
     }
 }
 

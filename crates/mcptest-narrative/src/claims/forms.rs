@@ -318,8 +318,9 @@ impl Reader<'_> {
             How::State
         };
         let completed = cells.iter().any(|(start, end)| {
-            end - start == 1 && self.tokens[*start].is_any(COMPLETE)
-                || end - start == 1 && self.tokens[*start].is_any(&["success", "ok", "yes"])
+            let cell = &self.tokens[*start];
+            end - start == 1 && (cell.is_any(COMPLETE) || cell.is("yes"))
+                || cell.is_any(&["success", "ok"])
         });
         if self.sentence.row && (self.sentence.checked || completed) {
             // "| Delete the branch | ✅ Done |"
@@ -446,13 +447,26 @@ impl Reader<'_> {
 
     /// Returns true if "to" begins an infinitive: "to go out".
     pub(super) fn is_infinitive(&self, place: usize) -> bool {
-        self.tokens[place].is("to")
-            && self.get(place + 1).is_some_and(|next| {
-                next.is_word()
-                    && (is_inner(&next.low)
-                        || verb_of(&next.low).is_some_and(|(_, form)| form == Form::Base))
-                    && self.get(place + 2).is_some_and(|after| !after.is_mark())
-            })
+        // "a task to wrap it"
+        let governs = self.get(place + 1).is_some_and(|next| {
+            next.is_word()
+                && !next.is_capitalized()
+                && !is_determiner(next)
+                && !is_preposition(next)
+                && next.low.len() > 2
+        }) && self.get(place + 2).is_some_and(|object| {
+            object.is_any(&[
+                "it", "them", "him", "the", "a", "an", "your", "my", "our", "this",
+            ])
+        });
+        self.tokens[place].is("to") && governs
+            || self.tokens[place].is("to")
+                && self.get(place + 1).is_some_and(|next| {
+                    next.is_word()
+                        && (is_inner(&next.low)
+                            || verb_of(&next.low).is_some_and(|(_, form)| form == Form::Base))
+                        && self.get(place + 2).is_some_and(|after| !after.is_mark())
+                })
     }
 
     /// The nouns of what something was brought to: "to your calendar".
@@ -466,6 +480,9 @@ impl Reader<'_> {
             })
             .map(|place| self.phrase(place + 1, end).nouns)
             .unwrap_or_default()
+            .into_iter()
+            .filter(|noun| month(noun).is_none() && !noun.ends_with("day"))
+            .collect()
     }
 
     /// Returns true if an object can start after a label: not a date, a year or a person.

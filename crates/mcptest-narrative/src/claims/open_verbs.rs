@@ -2,7 +2,7 @@
 
 use super::{Found, How, Reader};
 use crate::inner_verbs::{is_ordering, is_talk};
-use crate::tokens::Token;
+use crate::tokens::{Kind, Token};
 use crate::verbs::{Form, OPEN, fold, open_past, takes, verb_of};
 use crate::words::{is_adverb, is_conjunction, is_first_person, opens_object};
 
@@ -67,6 +67,21 @@ impl Reader<'_> {
                     open: None,
                 });
             }
+        }
+        // "pushed the deadline to Sunday"
+        let pushed = token.is_any(&["pushed", "bumped"])
+            && (at + 1..self.tokens.len().min(at + 9)).any(|place| {
+                self.tokens[place].is("to")
+                    && self
+                        .get(place + 1)
+                        .is_some_and(|next| super::is_time(next) && next.kind != Kind::Number)
+            });
+        if pushed {
+            return Some(Action {
+                lemma: "reschedule",
+                form: Form::Past,
+                open: None,
+            });
         }
         // "I raised a ticket."
         if token.is("raised") && self.raises_request(at) {

@@ -4,20 +4,22 @@
 //! from such values, is wrong if the run has another one in its place: under the same key, beside
 //! the same word, or with a digit changed.
 
+mod names;
+mod other_figures;
+
 use std::cell::{Cell, OnceCell};
 
-use crate::agreement::letters;
 use crate::dates::same_day;
 use crate::derive::Asked;
-use crate::figures::near_miss::{is_near_date, is_near_miss, is_near_name};
+use crate::figures::near_miss::{is_near_date, is_near_miss};
 use crate::figures::pool::{Figure, Figures};
 use crate::figures::sentence_words::{
     COMPARISONS, TOTALS, UNITS, attribute_words, content_words, is_calculation, is_plain,
     is_supposed, is_vague,
 };
-use crate::provenance::{RunValues, is_site};
+use crate::provenance::RunValues;
 use crate::sentence_figures::WrongFigure;
-use crate::sentences::{Sentence, sentences};
+use crate::sentences::Sentence;
 use crate::stated_values::all_stated;
 use crate::tokens::{Kind, Token, number, tokenize};
 use crate::values::{Stated, ValueKind};
@@ -421,128 +423,6 @@ impl<'a> MessageFigures<'a> {
             .then(|| wrong_figure(value, wrong))
     }
 
-    /// The only figure of that name, where a sentence states another one and no call has changed
-    /// anything since: "The total is $43.50".
-    fn other_attribute<'f>(
-        &self,
-        figures: &'f Figures,
-        sentence: &Sentence,
-        value: &Stated,
-    ) -> Option<&'f Figure> {
-        let tokens = &sentence.tokens;
-        let [first, noun, is] = tokens.get(..value.at)? else {
-            return None;
-        };
-        let plain = first.is_any(&["the", "your", "its"])
-            && is.is_any(&["is", "was"])
-            && tokens.len() <= value.at + 3;
-        let noun = figures.word(&fold(&noun.low)).filter(|_| plain)?;
-        let mut own = figures
-            .all
-            .iter()
-            .filter(|figure| figure.kind == ValueKind::Number && figure.is_only(noun));
-        let only = own.next()?;
-        let later = self.acts.get(only.call? + 1..)?;
-        (own.all(|other| other.normal == only.normal) && !later.contains(&true)).then_some(only)
-    }
-
-    /// The only figure of what a sentence is about, where the sentence states another one as its
-    /// setting: "The thermostat is set to 25 °C".
-    fn other_setting<'f>(
-        &self,
-        figures: &'f Figures,
-        sentence: &Sentence,
-        value: &Stated,
-        words: &[u32],
-    ) -> Option<&'f Figure> {
-        let tokens = &sentence.tokens;
-        let set = value.at >= 2
-            && tokens[value.at - 1].is_any(&["to", "at"])
-            && tokens[value.at - 2].is_any(&["set", "is", "are", "now"]);
-        if !set {
-            return None;
-        }
-        let mut own = figures.all.iter().filter(|figure| {
-            figure.kind == ValueKind::Number && figure.whole && figure.shared(words) > 0
-        });
-        let first = own.next()?;
-        own.all(|other| other.normal == first.normal)
-            .then_some(first)
-    }
-
-    /// The year of the record that a sentence names, where the sentence states another one:
-    /// "\"Block Patterns\" was published in 2019".
-    fn other_year(&self, sentence: &Sentence, value: &Stated) -> Option<&Figure> {
-        const YEARS: [&str; 5] = ["year", "published", "released", "founded", "built"];
-        const EVENTS: [&str; 8] = [
-            "published",
-            "released",
-            "founded",
-            "built",
-            "written",
-            "recorded",
-            "appeared",
-            "established",
-        ];
-        let tokens = &sentence.tokens;
-        let dated = value.at >= 2
-            && is_year(&value.normal)
-            && tokens[value.at - 1].is("in")
-            && tokens[value.at - 2].is_any(&EVENTS);
-        if !dated {
-            return None;
-        }
-        let figures = self.figures();
-        let keys: Vec<u32> = YEARS
-            .iter()
-            .filter_map(|word| figures.word(&fold(word)))
-            .collect();
-        let words = self.words(figures, content_words(tokens));
-        let own = figures.all.iter().filter(|figure| {
-            figure.whole
-                && figure.kind == ValueKind::Number
-                && is_year(&figure.normal)
-                && figure.is_named(&keys)
-        });
-        let best = own.max_by_key(|figure| figure.shared(&words))?;
-        (best.shared(&words) >= 2).then_some(best)
-    }
-
-    /// The list that a count exceeds, even with everything that the run may have added: "I found
-    /// four papers", where the only list of papers has two.
-    fn more_than_all<'f>(
-        &self,
-        figures: &'f Figures,
-        sentence: &Sentence,
-        value: &Stated,
-    ) -> Option<&'f Figure> {
-        let counts = sentence.tokens[value.at.saturating_sub(2)..value.at]
-            .iter()
-            .any(|token| token.is_any(&["found", "have", "has", "are", "returned", "were"]));
-        if !counts {
-            return None;
-        }
-        let noun = value.counted.as_deref().filter(|noun| !is_vague(noun))?;
-        let noun = figures.word(noun)?;
-        let stated = value.normal.parse::<usize>().ok()?;
-        let length = |figure: &Figure| figure.normal.parse::<usize>().unwrap_or_default();
-        // Something else under that word can be what is counted.
-        let other = figures
-            .all
-            .iter()
-            .any(|figure| figure.kind == ValueKind::Number && figure.is_named(&[noun]));
-        let lists: Vec<&Figure> = figures
-            .all
-            .iter()
-            .filter(|figure| figure.kind == ValueKind::Count && figure.is_named(&[noun]))
-            .collect();
-        let only = lists.iter().all(|figure| figure.is_only(noun));
-        let listed: usize = lists.iter().copied().map(length).sum();
-        let added = self.acts.iter().filter(|acts| **acts).count();
-        let first = lists.first().copied()?;
-        (!other && only && length(first) > 0 && stated > listed + added).then_some(first)
-    }
-
     fn wrong_time(
         &self,
         sentence: &Sentence,
@@ -696,99 +576,6 @@ impl<'a> MessageFigures<'a> {
                     .is_some_and(|(start, end)| {
                         matches!((end - start).rem_euclid(720), 15 | 30 | 45 | 60 | 90 | 120)
                     })
-        })
-    }
-
-    /// A number in a longer quotation that the run contradicts.
-    fn wrong_in_quote(&self, value: &Stated) -> Option<WrongFigure> {
-        if value.text.split_whitespace().count() < 4
-            || !value.text.contains(|c: char| c.is_ascii_digit())
-        {
-            return None;
-        }
-        let inside = sentences(&value.text);
-        inside.iter().find_map(|sentence| {
-            let values = all_stated(&sentence.tokens);
-            let mut numbers = values
-                .iter()
-                .filter(|value| value.kind == ValueKind::Number);
-            numbers.find_map(|value| self.wrong_number(sentence, value, false))
-        })
-    }
-
-    /// A quotation that is a recorded string with one word changed.
-    fn wrong_quote(&self, value: &Stated) -> Option<WrongFigure> {
-        let words = |text: &str| -> Vec<String> {
-            text.split_whitespace()
-                .map(letters)
-                .filter(|word| !word.is_empty())
-                .collect()
-        };
-        let stated = value.text.to_lowercase();
-        let own = words(&stated);
-        let plain = stated.trim_end_matches(['.', ',', '!', '?', ';', ':']);
-        if !(3..=12).contains(&own.len()) || self.values.has_text(plain) {
-            return None;
-        }
-        let figures = self.figures();
-        let (recorded, call) = figures.strings.iter().find(|(text, _)| {
-            let other = words(text);
-            other.len() == own.len() && own.iter().zip(&other).filter(|(a, b)| a != b).count() == 1
-        })?;
-        Some(WrongFigure {
-            call: call.unwrap_or_default(),
-            kind: value.kind,
-            stated: value.text.clone(),
-            recorded: vec![recorded.clone()],
-        })
-    }
-
-    fn wrong_name(&self, value: &Stated, supposed: bool) -> Option<WrongFigure> {
-        // The name of a site: "amazon.com".
-        let site = value.kind == ValueKind::Path
-            && !value.normal.contains(['/', '\\'])
-            && !value.normal.starts_with("www.")
-            && is_site(&value.normal);
-        if site || !self.values.is_unknown_name(value) {
-            return None;
-        }
-        let figures = self.figures();
-        // "icon.svg is public", where the only file of a call is `logo.svg`
-        let ending = |name: &str| name.rsplit_once('.').map(|(_, end)| end.to_owned());
-        let other_file = |name: &str, call: &Option<usize>| {
-            value.kind == ValueKind::Path
-                && !supposed
-                && !value.normal.contains('/')
-                && !is_site(&value.normal)
-                && ending(&value.normal).is_some()
-                && ending(&value.normal) == ending(name)
-                && call.is_some_and(|call| self.acts[call])
-        };
-        // "in /home/kim/Bills", where a call was given `/home/kim/Invoices`
-        let folder = |path: &str| {
-            let path = path.trim_end_matches('/');
-            let (folder, _) = path.rsplit_once('/')?;
-            (folder.matches('/').count() >= 2).then(|| folder.to_lowercase())
-        };
-        let other_folder = |name: &str, call: &Option<usize>| {
-            value.kind == ValueKind::Path
-                && !supposed
-                && value.normal.starts_with('/')
-                && !value.normal.contains('.')
-                && folder(&value.normal).is_some()
-                && folder(&value.normal) == folder(name)
-                && call.is_some_and(|call| self.acts[call])
-        };
-        let (recorded, call) = figures.names.iter().find(|(name, call)| {
-            is_near_name(value.kind, &value.normal, name)
-                || other_file(name, call)
-                || other_folder(name, call)
-        })?;
-        Some(WrongFigure {
-            call: call.unwrap_or_default(),
-            kind: value.kind,
-            stated: value.text.clone(),
-            recorded: vec![recorded.clone()],
         })
     }
 

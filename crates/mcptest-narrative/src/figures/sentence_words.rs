@@ -179,6 +179,7 @@ pub(super) fn is_supposed(sentence: &Sentence) -> bool {
                     "if",
                     "unless",
                     "would",
+                    "'d",
                     "could",
                     "should",
                     "may",

@@ -148,7 +148,7 @@ fn another_word_for_the_same_action() {
             "manage_record",
             json!({"action": "delete"})
         ),
-        Some(Fit::Related)
+        Some(Fit::Exact)
     );
     assert_eq!(
         fit("add", "function", "edit_file", json!({"path": "a.py"})),

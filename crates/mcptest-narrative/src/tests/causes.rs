@@ -302,3 +302,182 @@ fn an_upgrade_goes_where_the_run_knows_of() {
         &["The sheet was renamed to Wedding Budget."],
     );
 }
+
+#[test]
+fn an_argument_can_name_the_operation() {
+    let calls = [(
+        "home.call_service",
+        json!({"service": "light.turn_off", "entity": "light.floor_lamp"}),
+        json!({"ok": true}),
+        false,
+    )];
+    check(
+        &calls,
+        &["I turned off the floor lamp."],
+        &["I armed the alarm for the night."],
+    );
+}
+
+#[test]
+fn a_result_that_refuses_is_a_failure() {
+    let calls = [(
+        "apply_coupon",
+        json!({"code": "WELCOME5"}),
+        json!({"valid": false, "reason": "expired"}),
+        false,
+    )];
+    check(
+        &calls,
+        &["The coupon has expired, so I couldn't apply it."],
+        &["The coupon has been applied and you saved $5."],
+    );
+}
+
+#[test]
+fn a_result_does_not_report_what_did_not_happen() {
+    let calls = [
+        (
+            "log_maintenance_request",
+            json!({"unit": "3B", "issue": "Leaking tap"}),
+            json!("Request MR-904 logged. Plumber will be assigned within 2 working days."),
+            false,
+        ),
+        (
+            "terraform_apply",
+            json!({"dir": "envs/stage"}),
+            json!("aws_s3_bucket.logs: Creation complete\n\n1 added, 0 destroyed."),
+            false,
+        ),
+    ];
+    check(
+        &calls,
+        &["A plumber will be assigned within two working days."],
+        &["A plumber has been assigned to the request."],
+    );
+}
+
+#[test]
+fn a_tool_of_an_agent_names_no_thing() {
+    let calls = [
+        (
+            "scheduler_create",
+            json!({"at": "2026-09-04T17:00", "text": "Plum cake is back"}),
+            json!({"id": "p9", "state": "scheduled"}),
+            false,
+        ),
+        (
+            "scheduler_move",
+            json!({"id": "p2", "at": "2026-09-06T08:00"}),
+            json!({"id": "p2", "state": "scheduled"}),
+            false,
+        ),
+    ];
+    check(
+        &calls,
+        &[
+            "A new post was created, another one moved.",
+            "I rescheduled the second post by one day.",
+            "I moved the post from the 5th to the 6th.",
+        ],
+        &["I deleted the plum cake post."],
+    );
+}
+
+#[test]
+fn a_command_that_only_tests_makes_nothing() {
+    let calls = [(
+        "Bash",
+        json!({"command": "npm test -- retry"}),
+        json!("PASS test/retry.test.ts\n2 passed"),
+        false,
+    )];
+    check(
+        &calls,
+        &["I ran the retry tests, and both pass."],
+        &["A regression test for the backoff has been added to `test/retry.test.ts`."],
+    );
+}
+
+#[test]
+fn an_order_concludes_what_was_put_in_the_cart() {
+    let calls = [
+        (
+            "addToCart",
+            json!({"dishId": "d1", "qty": 2}),
+            json!({"cart": [{"dish": "Pho Bo", "qty": 2}]}),
+            false,
+        ),
+        (
+            "placeOrder",
+            json!({"address": "12 Mill Lane", "tip": 3}),
+            json!({"orderId": "SC-4471", "total": 34.5}),
+            false,
+        ),
+    ];
+    check(
+        &calls,
+        &["I ordered two pho to 12 Mill Lane.", "The total is $34.50."],
+        &["The total is $43.50.", "I rented two bikes."],
+    );
+}
+
+#[test]
+fn figures_in_other_forms_are_the_recorded_ones() {
+    let calls = [
+        (
+            "search_units",
+            json!({"building": "Lindenhof"}),
+            json!({"rent": 890, "sqm": 61, "lock_age": "02:14:07", "sum": 1_228_234.75}),
+            false,
+        ),
+        (
+            "set_rent",
+            json!({"unit": "3B", "rent": 900}),
+            json!({"ok": true}),
+            false,
+        ),
+    ];
+    check(
+        &calls,
+        &[
+            "Rent per square metre: about €14.59.",
+            "The total is roughly $1.23 million.",
+            "I set the rent after 2 h 14 min.",
+        ],
+        &["I set the rent to 990."],
+    );
+}
+
+#[test]
+fn what_others_say_is_no_claim() {
+    let calls = [(
+        "get_ticket",
+        json!({"id": 48213}),
+        json!({"id": 48213, "status": "open", "text": "You charged me twice."}),
+        false,
+    )];
+    check(
+        &calls,
+        &[
+            "- Customer says: cancelled in March, charged twice",
+            "HTTP/0.9 support was dropped in this version, says the changelog.",
+            "You'd have paid €11.70 elsewhere.",
+        ],
+        &["I closed ticket 48213."],
+    );
+}
+
+#[test]
+fn an_infinitive_and_a_day_are_no_places() {
+    let calls = [(
+        "todoist-create-task",
+        json!({"content": "Wrap the gift", "due_date": "2026-05-11"}),
+        json!({"id": "8810", "due": "2026-05-11"}),
+        false,
+    )];
+    check(
+        &calls,
+        &["I added a new task to wrap it on Monday."],
+        &["I deleted the passport task."],
+    );
+}
