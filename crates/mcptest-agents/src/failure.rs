@@ -93,7 +93,7 @@ pub(crate) fn error_of(agent: &Agent, facts: &Facts<'_>) -> Option<RunError> {
         let text = format!(
             "the agent `{name}` ran without the server `{server}`: it reports the state `{}`; if the \
              server starts slowly, set a longer `startup_timeout` of the agent",
-            quote(status, 80)
+            quote(status, 300)
         );
         return Some(error(ErrorKind::ServerMissing, text));
     }

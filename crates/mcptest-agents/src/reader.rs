@@ -261,7 +261,13 @@ impl<'a> Reader<'a> {
                 .filter_map(|server| {
                     let name = text_of(&rule.name.select(server)?);
                     let status = text_of(&rule.status.select(server)?);
-                    (!rule.ok.contains(&status)).then_some((name, status))
+                    let has_failed = !rule.ok.contains(&status);
+                    // The reason is beside the state, if an agent reports one.
+                    let status = match server["error"].as_str() {
+                        Some(reason) => format!("{status}: {reason}"),
+                        None => status,
+                    };
+                    has_failed.then_some((name, status))
                 })
                 .collect();
         }

@@ -74,6 +74,22 @@ async fn agents_get_the_limits_of_their_servers() {
 }
 
 #[tokio::test]
+async fn the_reason_of_a_failed_server_is_shown() {
+    let agent = script(
+        r#"echo '{"type":"loaded","servers":[{"name":"weather","status":"failed","error":"no handshake"}]}'
+           echo '{"type":"text","text":"sunny"}'; echo '{"type":"end"}'"#,
+        &JSONL.replace(
+            "output: {",
+            "output: {servers: {where: {type: loaded}, take: servers, name: name, status: status, ok: [connected]}, ",
+        ),
+    );
+    let outcome = outcome(&agent).await;
+    assert_eq!(kind(&outcome), "server_missing");
+    let message = outcome.error.unwrap().message;
+    assert!(message.contains("`failed: no handshake`"), "{message}");
+}
+
+#[tokio::test]
 async fn the_prompt_can_be_the_input() {
     let agent = script("cat", "stdin: prompt");
     let outcome = outcome(&agent).await;
