@@ -20,6 +20,7 @@ mod trace_builder;
 pub use event::{AgentEvent, Observer, ignore_events};
 pub use model::{
     AssistantTurn, Future, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage,
+    text_of_blocks,
 };
 pub use offer::{Offer, OfferedTool};
 pub use run::{Task, run};

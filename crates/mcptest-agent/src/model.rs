@@ -221,12 +221,21 @@ impl ToolReply {
     /// Returns the text of all text blocks.
     #[must_use]
     pub fn text(&self) -> String {
-        let blocks = self.content.as_array().into_iter().flatten();
-        let texts: Vec<&str> = blocks
-            .filter_map(|block| block.get("text")?.as_str())
-            .collect();
-        texts.join("\n")
+        text_of_blocks(&self.content)
     }
+}
+
+/// Returns the text of all text blocks of a result's content.
+#[must_use]
+pub fn text_of_blocks(content: &Value) -> String {
+    let blocks = content.as_array().into_iter().flatten();
+    let mut texts = blocks.filter_map(|block| block.get("text")?.as_str());
+    let mut text = texts.next().unwrap_or_default().to_owned();
+    for next in texts {
+        text.push('\n');
+        text.push_str(next);
+    }
+    text
 }
 
 /// A language model, or a stand-in for one.

@@ -30,7 +30,10 @@ mod tool_bench;
 mod trace;
 mod validate;
 
-use clap::{ArgAction, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use agents::{AgentsArgs, AgentsCheckArgs, AgentsCommand, AgentsListArgs, AgentsShowArgs};
 pub use agents_md::AgentsMdArgs;
@@ -98,7 +101,19 @@ impl Cli {
     /// # Errors
     /// The help, the version, or an error in the arguments.
     pub fn read() -> Result<Self, clap::Error> {
-        let matches = command_line().try_get_matches()?;
+        Self::of(&std::env::args_os().collect::<Vec<_>>())
+    }
+
+    /// Reads arguments, the first of which is the name of the program.
+    fn of(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        // Laying out the help of all commands takes longer than reading the arguments, so it is
+        // done only for arguments that end with a help or an error.
+        let plain = Self::command();
+        let matches = match plain.try_get_matches_from(arguments) {
+            Ok(matches) => matches,
+            Err(version) if version.kind() == ErrorKind::DisplayVersion => return Err(version),
+            Err(_) => command_line().try_get_matches_from(arguments)?,
+        };
         Self::from_arg_matches(&matches)
     }
 }
@@ -174,9 +189,50 @@ fn port(text: &str) -> Result<u16, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
+
+    #[test]
+    fn arguments_are_read_the_same_with_and_without_the_help() {
+        let lines = [
+            "",
+            "-h",
+            "--help",
+            "--version",
+            "run",
+            "run -h",
+            "run --help",
+            "run --hel",
+            "run suite.yml --no-history -v",
+            "run suite.yml --reporter json --reporter html=a.html --jobs 3 --timeout 3s",
+            "run --jobs many",
+            "rum",
+            "-q -v run",
+            "help",
+            "help run",
+            "report merge a.json b.json",
+            "report",
+            "score suite.yml traces.jsonl --color never",
+            "trace",
+            "trace convert --help",
+            "list -- server --help",
+            "call -- server -h",
+        ];
+        for line in lines {
+            let arguments = || std::iter::once("mcptest").chain(line.split_whitespace());
+            let whole = command_line().try_get_matches_from(arguments());
+            let whole = whole.and_then(|matches| Cli::from_arg_matches(&matches));
+            let quick = Cli::of(&arguments().map(OsString::from).collect::<Vec<_>>());
+            match (whole, quick) {
+                (Ok(whole), Ok(quick)) => assert_eq!(format!("{whole:?}"), format!("{quick:?}")),
+                (Err(whole), Err(quick)) => {
+                    assert_eq!(whole.kind(), quick.kind(), "{line}");
+                    let shown = |error: clap::Error| error.render().ansi().to_string();
+                    assert_eq!(shown(whole), shown(quick), "{line}");
+                }
+                (whole, quick) => panic!("{line}: {whole:?} {quick:?}"),
+            }
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

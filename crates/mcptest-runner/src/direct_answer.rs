@@ -1,25 +1,49 @@
 //! The answer to a direct request: its value for assertions, and hints about a failure.
 
-use mcptest_agent::ToolReply;
+use mcptest_agent::{ToolReply, text_of_blocks};
 use mcptest_suite::suite::{DirectRequest, DirectTest, ListKind};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::{CallOutcome, Listing, RpcError};
 use serde_json::{Map, Value, json};
 
 use crate::agent_calls::task_support;
-use crate::sessions::Session;
+use crate::sessions::{Session, result_is_error};
 
 /// The value that assertions are applied to: the result as the server sent it, with `is_error` and
 /// `text` added, and `error`, which is `null` when there is none.
-pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
+pub(crate) fn observe(outcome: CallOutcome) -> Value {
     match outcome {
         CallOutcome::Result(result) => {
+            let is_error = result_is_error(&result);
+            let text = result.get("content").map(text_of_blocks);
             let mut result = members(result);
-            result.insert("is_error".to_owned(), short.is_error.into());
-            result.insert("text".to_owned(), short.text().into());
+            result.insert("is_error".to_owned(), is_error.into());
+            result.insert("text".to_owned(), text.unwrap_or_default().into());
             of_result(result)
         }
         CallOutcome::Error(error) => of_error(&error),
+    }
+}
+
+/// The answer of a tool as a trace keeps it, taken out of the value that [`observe`] made of it. It
+/// is what [`reply`](crate::sessions::reply) makes of the same answer.
+pub(crate) fn take_reply(seen: &mut Value) -> ToolReply {
+    let error = seen["error"].take();
+    if !error.is_null() {
+        let message = error["message"].as_str().unwrap_or_default();
+        return ToolReply {
+            error: Some(error.clone()),
+            ..ToolReply::refusal(format!("Error {}: {message}", error["code"]))
+        };
+    }
+    let mut take = |key| Some(seen["result"].get_mut(key)?.take());
+    let content = take("content").unwrap_or_else(|| Value::Array(Vec::new()));
+    let structured = take("structuredContent");
+    ToolReply {
+        is_error: seen["result"]["is_error"] == true,
+        content,
+        structured,
+        ..ToolReply::default()
     }
 }
 
@@ -202,7 +226,41 @@ pub(crate) fn fixture_error(message: String) -> RunError {
 
 #[cfg(test)]
 mod tests {
+    use crate::sessions::reply;
+
     use super::*;
+
+    #[test]
+    fn the_trace_keeps_what_the_agent_would_read() {
+        let block = json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]);
+        let mut outcomes: Vec<CallOutcome> = [
+            json!({ "content": block }),
+            json!({"content": block, "structuredContent": {"a": 1}, "isError": true}),
+            json!({"content": [], "structuredContent": null, "isError": "yes"}),
+            json!({"content": "text", "is_error": true, "text": "other"}),
+            json!({}),
+            json!([1]),
+        ]
+        .map(CallOutcome::Result)
+        .into();
+        for data in [None, Some(json!({"a": 1}))] {
+            outcomes.push(CallOutcome::Error(RpcError {
+                code: -32602,
+                message: "wrong \"argument\"".to_owned(),
+                data,
+            }));
+        }
+        for outcome in outcomes {
+            let short = reply(&outcome);
+            let mut seen = observe(outcome);
+            let is_error = seen["result"]["is_error"] == true || !seen["error"].is_null();
+            assert_eq!(is_error, short.is_error, "{seen}");
+            if seen["error"].is_null() {
+                assert_eq!(seen["result"]["text"], short.text(), "{seen}");
+            }
+            assert_eq!(take_reply(&mut seen), short);
+        }
+    }
 
     #[test]
     fn answers_have_their_text() {

@@ -1,6 +1,7 @@
 //! Making the request of a direct test: with its values filled in, as a task, cancelled, after a
 //! change.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::direct_answer::{fixture_error, observe, observe_list, observe_other, of_error};
 use crate::fixtures::FixtureSession;
 use crate::infra_errors::run_error;
-use crate::sessions::{Session, reply};
+use crate::sessions::Session;
 use crate::test_client::TestClient;
 
 /// The pause between two looks for an answer to a cancelled call.
@@ -31,7 +32,7 @@ const LATE_POLL: Duration = Duration::from_millis(10);
 pub(crate) enum Filled<'t> {
     Tool {
         tool: &'t str,
-        args: Value,
+        args: Cow<'t, Value>,
         task: Option<TaskSettings>,
     },
     Read {
@@ -53,7 +54,7 @@ pub(crate) enum Filled<'t> {
 impl<'t> Filled<'t> {
     /// Inserts saved values into a request.
     pub fn new(request: &'t DirectRequest, session: &FixtureSession<'_>) -> Result<Self, RunError> {
-        let object = |value: Value| match value {
+        let object = |value: Cow<'_, Value>| match value.into_owned() {
             Value::Object(map) => map,
             _ => Map::new(),
         };
@@ -141,8 +142,8 @@ pub(crate) struct Answered {
     /// The answer as assertions see it: `result` and `error`, and `task` and `cancellation`, where
     /// there are any.
     pub seen: Map<String, Value>,
-    /// The answer of a tool, as the trace keeps it.
-    pub tool_reply: Option<mcptest_agent::ToolReply>,
+    /// True for the answer of a tool, which the trace keeps as a result.
+    pub is_of_tool: bool,
     /// The time from the request to its answer, without that of a credential.
     pub took: Duration,
 }
@@ -155,16 +156,15 @@ impl Answered {
         };
         Self {
             seen,
-            tool_reply: None,
+            is_of_tool: false,
             took,
         }
     }
 
     fn of_tool(outcome: CallOutcome, took: Duration) -> Self {
-        let short = reply(&outcome);
         Self {
-            tool_reply: Some(short.clone()),
-            ..Self::of(observe(outcome, &short), took)
+            is_of_tool: true,
+            ..Self::of(observe(outcome), took)
         }
     }
 
@@ -238,7 +238,7 @@ pub(crate) async fn make(
     let (seen, waited) = match request {
         Filled::Tool { tool, args, task } => {
             if task.is_some() || test.cancel.is_some() {
-                let call = (*tool, args, *task);
+                let call = (*tool, &**args, *task);
                 return Box::pin(call_specially(test, call, session, client, options)).await;
             }
             let called = wire.call_tool_raw(tool, args, &options).await;

@@ -17,7 +17,9 @@ use tokio::time::timeout;
 
 use crate::ask_judges;
 use crate::cassette_plans::RunCassette;
-use crate::direct_answer::{fixture_error, hint_about, missing_capability, unlisted_resource};
+use crate::direct_answer::{
+    fixture_error, hint_about, missing_capability, take_reply, unlisted_resource,
+};
 use crate::direct_request::{Answered, Filled, make, subscribe, wait_for_change};
 use crate::fixtures::{FixturePhase, FixtureSession};
 use crate::run_context::{CaseRef, RunContext};
@@ -240,7 +242,7 @@ async fn try_request(
     };
     let Answered {
         mut seen,
-        tool_reply,
+        is_of_tool,
         took,
     } = answered;
     if let Some(client) = &client {
@@ -251,7 +253,7 @@ async fn try_request(
             called.trace.extra.insert(key, value.clone());
         }
     }
-    let seen = Value::Object(seen);
+    let mut seen = Value::Object(seen);
     called.is_error = !seen["error"].is_null() || seen["result"]["is_error"] == true;
     let mut assertions =
         ask_judges::apply(context, case, &test.expect, &seen, &mut called.trace).await;
@@ -266,7 +268,7 @@ async fn try_request(
     assertions.extend(test.max_duration.map(|max| duration_assertion(max, took)));
     assertions.extend(
         test.max_response_tokens
-            .map(|max| token_assertion(max, tool_reply.as_ref(), &seen)),
+            .map(|max| token_assertion(max, is_of_tool, &seen)),
     );
     if let Some(kept) = &test.snapshot {
         let others_hold = !assertions.iter().any(Assertion::failed);
@@ -293,9 +295,9 @@ async fn try_request(
         failed.reason =
             Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
     }
-    record_answer(called, tool_reply, &seen);
     called.assertions = assertions;
     let saved = session.save(&test.save, &seen);
+    record_answer(called, is_of_tool, &mut seen);
     // A value that is missing in a wrong answer is not a second problem.
     if called.all_hold() { saved } else { Ok(()) }
 }
@@ -388,7 +390,7 @@ async fn hint(server: &Session, test: &DirectTest, request: &Filled<'_>) -> Opti
 fn record_request(test: &DirectTest, request: &Filled<'_>, called: &mut Called) {
     if let (Some(call), Filled::Tool { args, .. }) = (called.trace.tool_calls.first_mut(), request)
     {
-        call.set_args(args.clone());
+        call.set_args(Value::clone(args));
         return;
     }
     let (method, params) = request.recorded();
@@ -396,10 +398,12 @@ fn record_request(test: &DirectTest, request: &Filled<'_>, called: &mut Called) 
     called.trace.extra.insert(REQUESTS_KEY, recorded);
 }
 
-/// Adds the answer to the trace.
-fn record_answer(called: &mut Called, tool_reply: Option<ToolReply>, seen: &Value) {
+/// Moves the answer into the trace.
+fn record_answer(called: &mut Called, is_of_tool: bool, seen: &mut Value) {
     if !called.trace.tool_calls.is_empty() {
-        called.trace.tool_results = tool_reply.map(result).into_iter().collect();
+        if is_of_tool {
+            called.trace.tool_results = vec![result(take_reply(seen))];
+        }
         return;
     }
     if let Some(mut requests) = called.trace.extra.remove(REQUESTS_KEY) {
@@ -407,7 +411,7 @@ fn record_answer(called: &mut Called, tool_reply: Option<ToolReply>, seen: &Valu
             true => "result",
             false => "error",
         };
-        requests[0][key] = seen[key].clone();
+        requests[0][key] = seen[key].take();
         called.trace.extra.insert(REQUESTS_KEY, requests);
     }
 }
@@ -440,10 +444,10 @@ fn duration_assertion(max: Duration, took: Duration) -> Assertion {
     Assertion::new("duration_ms", matcher, actual, why_not)
 }
 
-fn token_assertion(max: u64, tool_reply: Option<&ToolReply>, seen: &Value) -> Assertion {
-    let count = match tool_reply {
-        Some(reply) => response_tokens(reply),
-        None => answer_tokens(seen),
+fn token_assertion(max: u64, is_of_tool: bool, seen: &Value) -> Assertion {
+    let count = match is_of_tool {
+        true => response_tokens(seen),
+        false => answer_tokens(seen),
     };
     let why_not = (count > max).then(|| format!("{count} is greater than {max}"));
     Assertion::new("response_tokens", json!({"<=": max}), count.into(), why_not)
@@ -451,16 +455,15 @@ fn token_assertion(max: u64, tool_reply: Option<&ToolReply>, seen: &Value) -> As
 
 /// The tokens that a model would read: the text blocks; without one, the structured content; of an
 /// error, its message. Images and audio have no count that holds for every model.
-fn response_tokens(short: &ToolReply) -> u64 {
-    if let Some(error) = &short.error {
-        return error
-            .get("message")
-            .and_then(Value::as_str)
-            .map_or(0, tokens::count);
-    }
-    match (short.text(), &short.structured) {
-        (text, Some(structured)) if text.is_empty() => tokens::count(&structured.to_string()),
-        (text, _) => tokens::count(&text),
+fn response_tokens(seen: &Value) -> u64 {
+    let message = seen["error"]["message"].as_str();
+    let text = message.or_else(|| seen["result"]["text"].as_str());
+    match (
+        text.unwrap_or_default(),
+        seen["result"].get("structuredContent"),
+    ) {
+        ("", Some(structured)) => tokens::count(&structured.to_string()),
+        (text, _) => tokens::count(text),
     }
 }
 
@@ -481,39 +484,39 @@ fn answer_tokens(seen: &Value) -> u64 {
 mod tests {
     use mcptest_wire::CallOutcome;
 
-    use crate::sessions::reply;
+    use crate::direct_answer::observe;
 
     use super::*;
 
-    fn reply_of(result: Value) -> ToolReply {
-        reply(&CallOutcome::Result(result))
+    fn seen_of(result: Value) -> Value {
+        observe(CallOutcome::Result(result))
     }
 
     #[test]
     fn response_tokens_count_the_part_that_is_read() {
         let text =
             json!([{"type": "text", "text": "hello world"}, {"type": "image", "data": "AAAA"}]);
-        assert_eq!(response_tokens(&reply_of(json!({"content": text}))), 2);
+        assert_eq!(response_tokens(&seen_of(json!({"content": text}))), 2);
         // The structured content repeats the text, so it counts only without one.
         assert_eq!(
-            response_tokens(&reply_of(
+            response_tokens(&seen_of(
                 json!({"content": text, "structuredContent": {"a": 1}})
             )),
             2
         );
         assert_eq!(
-            response_tokens(&reply_of(
+            response_tokens(&seen_of(
                 json!({"content": [], "structuredContent": {"a": 1}})
             )),
             tokens::count(r#"{"a":1}"#)
         );
-        assert_eq!(response_tokens(&reply_of(json!({}))), 0);
+        assert_eq!(response_tokens(&seen_of(json!({}))), 0);
         let refused = mcptest_wire::RpcError {
             code: -1,
             message: "hello world".to_owned(),
             data: None,
         };
-        assert_eq!(response_tokens(&reply(&CallOutcome::Error(refused))), 2);
+        assert_eq!(response_tokens(&observe(CallOutcome::Error(refused))), 2);
     }
 
     #[test]
@@ -523,13 +526,10 @@ mod tests {
         let slow = duration_assertion(ms(5), ms(5) + Duration::from_nanos(1));
         assert!(!slow.passed);
         assert_eq!((slow.actual, slow.matcher), (json!(6), json!({"<=": 5})));
-        let short = reply_of(json!({"content": [{"type": "text", "text": "hello world"}]}));
-        assert!(token_assertion(2, Some(&short), &Value::Null).passed);
-        assert_eq!(
-            token_assertion(1, Some(&short), &Value::Null).actual,
-            json!(2)
-        );
+        let short = seen_of(json!({"content": [{"type": "text", "text": "hello world"}]}));
+        assert!(token_assertion(2, true, &short).passed);
+        assert_eq!(token_assertion(1, true, &short).actual, json!(2));
         let read = json!({"result": {"text": "hello world"}, "error": null});
-        assert_eq!(token_assertion(1, None, &read).actual, json!(2));
+        assert_eq!(token_assertion(1, false, &read).actual, json!(2));
     }
 }

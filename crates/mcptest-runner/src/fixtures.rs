@@ -1,6 +1,6 @@
 //! The calls that set a test up and tear it down, and the sessions for them.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcptest_suite::suite::{FixtureCall, Isolation};
@@ -37,7 +37,8 @@ pub(crate) struct FixtureSession<'a> {
     sessions: &'a Sessions,
     isolation: Option<Isolation>,
     startup: &'a StartupTime,
-    open: BTreeMap<String, OpenSession>,
+    /// The sessions by the names of their servers. Most tests have one.
+    open: Vec<(String, OpenSession)>,
     /// The client of the test, if it may be asked something or listens.
     pub client: Option<Arc<TestClient>>,
     saved: Saved,
@@ -55,7 +56,7 @@ impl<'a> FixtureSession<'a> {
             sessions,
             isolation,
             startup,
-            open: BTreeMap::new(),
+            open: Vec::new(),
             client: None,
             saved: Saved::new(),
             record: Vec::new(),
@@ -64,7 +65,7 @@ impl<'a> FixtureSession<'a> {
 
     /// The test's session with a server. All of its calls use the same one.
     pub async fn session(&mut self, server: &str) -> Result<Arc<Session>, RunError> {
-        if let Some(open) = self.open.get(server) {
+        if let Some(open) = self.open_session(server) {
             return Ok(Arc::clone(&open.session));
         }
         let client = self.client.as_ref();
@@ -73,20 +74,25 @@ impl<'a> FixtureSession<'a> {
             .open_for_test(server, self.isolation, client, self.startup);
         let session = opened.await?;
         let open = OpenSession::new(Arc::clone(&session));
-        self.open.insert(server.to_owned(), open);
+        self.open.push((server.to_owned(), open));
         Ok(session)
+    }
+
+    fn open_session(&self, server: &str) -> Option<&OpenSession> {
+        let found = self.open.iter().find(|(name, _)| name == server);
+        found.map(|(_, open)| open)
     }
 
     /// The lines that a server wrote to stderr since the test opened its session.
     pub async fn stderr(&self, server: &str) -> Vec<String> {
-        match self.open.get(server) {
+        match self.open_session(server) {
             Some(open) => open.stderr(self.startup).await,
             None => Vec::new(),
         }
     }
 
     /// Inserts the saved values into arguments.
-    pub fn fill(&self, args: &Args) -> Result<Value, RunError> {
+    pub fn fill<'v>(&self, args: &'v Args) -> Result<Cow<'v, Value>, RunError> {
         args.fill(&self.saved)
             .map_err(|error| fixture_error(error.to_string()))
     }
@@ -152,7 +158,7 @@ impl<'a> FixtureSession<'a> {
             }
             return Err(fixture_error(message));
         }
-        self.save(&call.save, &observe(outcome, &short))
+        self.save(&call.save, &observe(outcome))
     }
 
     /// Makes all teardown calls, even after one of them failed, and returns the first failure. A
@@ -183,7 +189,7 @@ impl<'a> FixtureSession<'a> {
 
     /// Ends the sessions that belong to this test.
     pub async fn release(&self) {
-        for open in self.open.values() {
+        for (_, open) in &self.open {
             open.session.release().await;
         }
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::direct_answer;
 use crate::server_credentials::ServerCredentials;
-use crate::sessions::{OpenSession, Session, SessionSettings, Sessions, StartupTime, reply};
+use crate::sessions::{OpenSession, Session, SessionSettings, Sessions, StartupTime};
 
 /// The settings of a server outside of a run.
 #[derive(Debug, Clone)]
@@ -56,11 +56,7 @@ impl Answer {
     #[must_use]
     pub fn observed(&self) -> Value {
         match self {
-            Self::Result(result) => {
-                let outcome = CallOutcome::Result(result.clone());
-                let short = reply(&outcome);
-                direct_answer::observe(outcome, &short)
-            }
+            Self::Result(result) => direct_answer::observe(CallOutcome::Result(result.clone())),
             Self::Refused(error) => json!({"result": null, "error": error}),
         }
     }
@@ -98,6 +94,7 @@ impl LiveServer {
         let servers = BTreeMap::from([(name.to_owned(), server.clone())]);
         let sessions = Sessions::new(
             &servers,
+            &[],
             SessionSettings {
                 timeout: settings.timeout,
                 suite_timeout: Duration::from_secs(30),

@@ -92,6 +92,7 @@ pub async fn run(
         servers: suite.known_servers(),
         sessions: Sessions::new(
             &suite.servers,
+            &suite.tests,
             SessionSettings {
                 timeout: settings.timeout,
                 suite_timeout: suite.options.timeout,

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use mcptest_suite::suite::{Isolation, Server, Test};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
+/// The locks of the servers. Without a test that needs its servers alone, there are none: no test
+/// would ever wait.
 #[derive(Default)]
 pub(crate) struct ServerLocks(BTreeMap<String, (Server, Arc<RwLock<()>>)>);
 
@@ -21,7 +23,13 @@ pub(crate) enum ServerGuard {
 }
 
 impl ServerLocks {
-    pub fn new(servers: &BTreeMap<String, Server>) -> Self {
+    pub fn new<'t>(
+        servers: &BTreeMap<String, Server>,
+        tests: impl IntoIterator<Item = &'t Test>,
+    ) -> Self {
+        if !tests.into_iter().any(is_exclusive) {
+            return Self::default();
+        }
         Self(
             servers
                 .iter()
@@ -33,13 +41,16 @@ impl ServerLocks {
     /// Waits until the test may use all of its servers. Every test locks them in the same order, so
     /// there is no deadlock.
     pub async fn acquire(&self, test: &Test) -> Vec<ServerGuard> {
-        let (servers, isolation, exclusive): (BTreeSet<&str>, _, _) = match test {
-            // Behind an address, the state is that of all sessions.
-            Test::Agent(test) => (test.all_servers(), test.isolation(), !test.state.is_empty()),
-            Test::Direct(test) => (test.servers(), test.isolation, test.serial),
-            Test::ToolQuality(test) => (BTreeSet::from([test.server.as_str()]), None, false),
-        };
         let mut guards = Vec::new();
+        if self.0.is_empty() {
+            return guards;
+        }
+        let (servers, isolation): (BTreeSet<&str>, _) = match test {
+            Test::Agent(test) => (test.all_servers(), test.isolation()),
+            Test::Direct(test) => (test.servers(), test.isolation),
+            Test::ToolQuality(test) => (BTreeSet::from([test.server.as_str()]), None),
+        };
+        let exclusive = is_exclusive(test);
         for (server, lock) in servers.into_iter().filter_map(|name| self.0.get(name)) {
             // A process of the run's own is not shared. Behind an address there may be one server
             // for all sessions.
@@ -54,5 +65,15 @@ impl ServerLocks {
             });
         }
         guards
+    }
+}
+
+/// Returns true if a test needs its servers alone.
+fn is_exclusive(test: &Test) -> bool {
+    match test {
+        // Behind an address, the state is that of all sessions.
+        Test::Agent(test) => !test.state.is_empty(),
+        Test::Direct(test) => test.serial,
+        Test::ToolQuality(_) => false,
     }
 }

@@ -10,7 +10,7 @@ use mcptest_agent::ToolReply;
 use mcptest_http::credentials::Credentials;
 use mcptest_protocol::query;
 use mcptest_proxy::ProxiedServer;
-use mcptest_suite::suite::{Isolation, Lifecycle, Server};
+use mcptest_suite::suite::{Isolation, Lifecycle, Server, Test};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::{CallOptions, CallOutcome, Client, ConnectOptions, ServerCommand};
 use serde_json::Value;
@@ -120,7 +120,12 @@ struct Users {
 }
 
 impl Sessions {
-    pub fn new(servers: &BTreeMap<String, Server>, settings: SessionSettings) -> Self {
+    /// The servers of tests; none of them is started.
+    pub fn new(
+        servers: &BTreeMap<String, Server>,
+        tests: &[Test],
+        settings: SessionSettings,
+    ) -> Self {
         let slots = servers
             .iter()
             .map(|(name, server)| {
@@ -135,7 +140,7 @@ impl Sessions {
             .collect();
         Self {
             settings,
-            locks: ServerLocks::new(servers),
+            locks: ServerLocks::new(servers, tests),
             query_token: new_token().into(),
             slots,
         }
@@ -541,15 +546,18 @@ async fn set_log_level(client: &Client, test_client: &TestClient) -> Result<(), 
     }
 }
 
+/// Returns true if the result of a tool is an error.
+pub(crate) fn result_is_error(result: &Value) -> bool {
+    let flag = result.get("isError").and_then(Value::as_bool);
+    flag.unwrap_or(false)
+}
+
 /// The answer of a server, as the agent receives it and the trace keeps it. A protocol error
 /// becomes an error result with its message.
 pub(crate) fn reply(outcome: &CallOutcome) -> ToolReply {
     match outcome {
         CallOutcome::Result(result) => ToolReply {
-            is_error: result
-                .get("isError")
-                .and_then(Value::as_bool)
-                .unwrap_or(false),
+            is_error: result_is_error(result),
             content: result
                 .get("content")
                 .cloned()

@@ -12,7 +12,6 @@ use mcptest_wire::CallOutcome;
 use serde_json::{Map, Value, json};
 
 use crate::direct_answer::{fixture_error, observe};
-use crate::sessions::reply;
 
 /// The key of a trace for the answers to the calls of `after:`.
 pub(crate) const AFTER_KEY: &str = "after";
@@ -167,12 +166,9 @@ impl<'a> StateRun<'a> {
     ) -> Result<(Value, Value), RunError> {
         let args = call.args.fill(&self.saved);
         let args = args.map_err(|error| fixture_error(error.to_string()))?;
+        let args = args.into_owned();
         let seen = match &call.action {
-            StateAction::Tool(tool) => {
-                let outcome = sessions.call(call, tool, &args).await?;
-                let short = reply(&outcome);
-                observe(outcome, &short)
-            }
+            StateAction::Tool(tool) => observe(sessions.call(call, tool, &args).await?),
             StateAction::Query(sql) => {
                 let rows = sessions.query(call, sql, &args).await?;
                 json!({"rows": rows})

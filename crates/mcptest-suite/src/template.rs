@@ -5,6 +5,7 @@
 //! test runs, the saved values are inserted ([`Args::fill`]) and the escapes resolved. So a value
 //! from the environment or from a server that contains `${saved.x}` stays as it is.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -64,14 +65,14 @@ impl Args {
         uses
     }
 
-    /// The arguments with saved values inserted. A string that is just `${saved.name}` keeps the
-    /// value's type.
+    /// The arguments with saved values inserted; as they are where there is nothing to insert. A
+    /// string that is just `${saved.name}` keeps the value's type.
     ///
     /// # Errors
     /// A value that is used was not saved.
-    pub fn fill(&self, saved: &Saved) -> Result<Value, NotSaved> {
+    pub fn fill(&self, saved: &Saved) -> Result<Cow<'_, Value>, NotSaved> {
         if self.plain {
-            return Ok(self.value.clone());
+            return Ok(Cow::Borrowed(&self.value));
         }
         let mut missing = None;
         let filled = fill(&self.value, &mut |reference| {
@@ -84,7 +85,7 @@ impl Args {
         });
         match missing {
             Some(name) => Err(NotSaved { name }),
-            None => Ok(filled),
+            None => Ok(Cow::Owned(filled)),
         }
     }
 }
@@ -207,6 +208,7 @@ mod tests {
         });
         let args = Args::new(json!({"x": kept}).as_object().cloned());
         args.fill(&Saved::from([("id".to_owned(), saved.clone())]))
+            .map(Cow::into_owned)
             .map(|mut filled| filled["x"].take())
     }
 
@@ -255,7 +257,10 @@ mod tests {
             .map(|(name, at)| (name.as_str(), at.as_str()))
             .collect();
         assert_eq!(uses, [("x", "/a/0"), ("z", "/b~1c/d"), ("x", "/b~1c/d")]);
-        assert_eq!(Args::new(None).fill(&Saved::new()), Ok(json!({})));
+        assert_eq!(
+            Args::new(None).fill(&Saved::new()),
+            Ok(Cow::Owned(json!({})))
+        );
     }
 
     proptest! {
@@ -273,8 +278,9 @@ mod tests {
             let mut resolve = |reference: &Reference<'_>| Some(if reference.name == "v" { json!(variable) } else { json!("-") });
             let ordinary = expand(&text, &mut resolve);
             let kept = expand_keeping_saved(&text, &mut resolve);
-            let filled = Args::new(json!({"x": kept}).as_object().cloned()).fill(&Saved::new());
-            prop_assert_eq!(filled, Ok(json!({"x": ordinary})));
+            let args = Args::new(json!({"x": kept}).as_object().cloned());
+            let filled = args.fill(&Saved::new());
+            prop_assert_eq!(filled, Ok(Cow::Owned(json!({"x": ordinary}))));
         }
     }
 }

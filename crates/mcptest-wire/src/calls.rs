@@ -1,6 +1,7 @@
 //! Calls of tools, and the other requests that may require input from the client: `resources/read`
 //! and `prompts/get`. A tool may also have header annotations.
 
+use std::fmt;
 use std::time::Duration;
 
 use mcptest_protocol::{AnnotationError, malformed_tool_result, meta};
@@ -8,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::client::Client;
+use crate::connection::Action;
 use crate::error::WireError;
 use crate::handler::Answering;
 use crate::jsonrpc::{CallOutcome, Params, Response, RpcError};
@@ -32,11 +34,20 @@ pub(crate) struct InputCall<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: Params<'a>,
     /// The purpose of the request, for errors.
-    pub(crate) action: &'a str,
+    pub(crate) action: Action<'a>,
     /// The reason why a result is malformed, if it is.
     pub(crate) malformed: fn(&Value) -> Option<String>,
     /// The result type, other than `complete`, that the caller understands.
     pub(crate) also: Option<&'static str>,
+}
+
+/// The purpose of a tool call.
+struct CallingTool<'a>(&'a str);
+
+impl fmt::Display for CallingTool<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "calling tool `{}`", quote(self.0, 120))
+    }
 }
 
 /// The reason why questions of the server have no answers.
@@ -73,7 +84,7 @@ impl Client {
         args: &Value,
         options: &CallOptions,
     ) -> Result<Response, WireError> {
-        let action = format!("calling tool `{}`", quote(name, 120));
+        let action = CallingTool(name);
         self.check_annotation(name, &action)?;
         let call = InputCall {
             method: "tools/call",
@@ -194,7 +205,7 @@ impl Client {
     pub(crate) async fn answer_questions(
         &self,
         questions: &Value,
-        action: &str,
+        action: Action<'_>,
     ) -> Result<Value, Unanswered> {
         let fail = |reason: &str| {
             let reason = quote(reason, 300);
@@ -249,7 +260,7 @@ impl Client {
     }
 
     /// Checks that a tool is not listed with an invalid annotation.
-    pub(crate) fn check_annotation(&self, tool: &str, action: &str) -> Result<(), WireError> {
+    pub(crate) fn check_annotation(&self, tool: &str, action: Action<'_>) -> Result<(), WireError> {
         let Some(error) = self.annotation_error(tool) else {
             return Ok(());
         };

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Call, Connection};
+use crate::connection::{Action, Call, Connection};
 use crate::error::{WireError, WireErrorKind};
 use crate::handshake::{self, show_error};
 use crate::http::{Endpoint, HttpServer};
@@ -282,7 +282,7 @@ impl Client {
         params: Params<'_>,
         timeout: Duration,
         cancel: Option<&CancellationToken>,
-        action: &str,
+        action: Action<'_>,
     ) -> Result<Response, WireError> {
         let params = if self.inner.info.revision.is_stateless() {
             Params::Value(self.with_meta(params.into_value()))
@@ -336,7 +336,7 @@ impl Client {
         &self,
         method: &str,
         key: &str,
-        action: &str,
+        action: Action<'_>,
     ) -> Result<Result<Listing, RpcError>, WireError> {
         let limits = &self.inner.options.limits;
         let fail = |detail: String| self.protocol_error(action, detail);
@@ -430,7 +430,11 @@ impl Client {
     }
 
     /// Checks that a stateless result is complete.
-    pub(crate) fn check_result_type(&self, result: &Value, action: &str) -> Result<(), WireError> {
+    pub(crate) fn check_result_type(
+        &self,
+        result: &Value,
+        action: Action<'_>,
+    ) -> Result<(), WireError> {
         if !self.inner.info.revision.is_stateless() {
             return Ok(());
         }
@@ -444,11 +448,11 @@ impl Client {
             )),
             Some(other) => {
                 let detail = format!("unknown resultType \"{other}\"");
-                self.record_malformed(&detail, action);
+                self.record_malformed(&detail, &action.to_string());
                 Ok(())
             }
             None => {
-                self.record_malformed("resultType is missing", action);
+                self.record_malformed("resultType is missing", &action.to_string());
                 Ok(())
             }
         }
@@ -460,12 +464,12 @@ impl Client {
         &self,
         malformed: fn(&Value) -> Option<String>,
         result: &Value,
-        action: &str,
+        action: Action<'_>,
     ) -> Result<(), WireError> {
         let Some(problem) = malformed(result) else {
             return Ok(());
         };
-        let what = if action.starts_with("calling tool") {
+        let what = if action.to_string().starts_with("calling tool") {
             "tool result"
         } else {
             "result"
@@ -486,11 +490,16 @@ impl Client {
         );
     }
 
-    pub(crate) fn failure(&self, kind: WireErrorKind, action: &str, detail: String) -> WireError {
+    pub(crate) fn failure(
+        &self,
+        kind: WireErrorKind,
+        action: Action<'_>,
+        detail: String,
+    ) -> WireError {
         self.inner.connection.failure(kind, action, detail)
     }
 
-    pub(crate) fn protocol_error(&self, action: &str, detail: String) -> WireError {
+    pub(crate) fn protocol_error(&self, action: Action<'_>, detail: String) -> WireError {
         self.inner
             .connection
             .failure(WireErrorKind::Protocol, action, detail)

@@ -1,5 +1,6 @@
 //! A running server and requests to it, below MCP: ids, deadlines, cancellation and shutdown.
 
+use std::fmt;
 use std::future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -45,6 +46,9 @@ const HELPER_WAIT: Duration = Duration::from_millis(300);
 /// Time for all processes to exit after SIGKILL.
 const KILL_WAIT: Duration = Duration::from_secs(2);
 
+/// The purpose of a request, for errors: it is put into words only where there is one.
+pub(crate) type Action<'a> = &'a (dyn fmt::Display + Sync);
+
 /// One request.
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a str,
@@ -54,8 +58,7 @@ pub(crate) struct Call<'a> {
     /// True if the server is notified when we stop waiting. Not while connecting: the protocol
     /// forbids it for `initialize`, and some servers crash on any notification before it.
     pub(crate) notify_cancelled: bool,
-    /// The purpose of the request, for errors.
-    pub(crate) action: &'a str,
+    pub(crate) action: Action<'a>,
 }
 
 /// The way to the server.
@@ -167,14 +170,14 @@ impl Connection {
     pub(crate) fn failure(
         &self,
         kind: WireErrorKind,
-        action: &str,
+        action: Action<'_>,
         detail: impl Into<String>,
     ) -> WireError {
         let (exit, last_line) = {
             let state = self.state();
             (state.exit_text(), state.last_line.as_deref().map(sanitize))
         };
-        let error = WireError::new(kind, &self.name, action, detail).with_evidence(
+        let error = WireError::new(kind, &self.name, action.to_string(), detail).with_evidence(
             self.stderr_tail(),
             exit,
             last_line,
@@ -301,7 +304,7 @@ impl Connection {
         }
     }
 
-    fn timed_out(&self, id: u64, mark: u64, allowed: Duration, action: &str) -> WireError {
+    fn timed_out(&self, id: u64, mark: u64, allowed: Duration, action: Action<'_>) -> WireError {
         let (written, violations) = {
             let state = self.state();
             let violations = state.violations.since(mark, SHOWN_VIOLATIONS);
@@ -326,7 +329,7 @@ impl Connection {
     }
 
     /// The error for a closed connection.
-    fn closed(&self, action: &str) -> WireError {
+    fn closed(&self, action: Action<'_>) -> WireError {
         let closed = self.state().closed.clone();
         let Closed { kind, detail } = closed.unwrap_or_else(Closed::by_us);
         self.failure(kind, action, detail)

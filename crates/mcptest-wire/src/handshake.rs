@@ -67,7 +67,7 @@ pub(crate) async fn open_http(
             .wait_until_ready(opening.remaining(&connection))
             .await;
         if let Err((kind, detail)) = ready {
-            let error = connection.failure(kind, "connecting", detail);
+            let error = connection.failure(kind, &"connecting", detail);
             return opening.finish(connection, Err(error)).await;
         }
     }
@@ -207,7 +207,7 @@ impl<'a> Opening<'a> {
             timeout: PING_WAIT.min(third),
             cancel: None,
             notify_cancelled: false,
-            action: "connecting (ping)",
+            action: &"connecting (ping)",
         });
         tokio::select! {
             biased;
@@ -215,7 +215,7 @@ impl<'a> Opening<'a> {
             pong = ping => {
                 pong?;
                 timeout(AFTER_PING_WAIT, discover).await.unwrap_or_else(|_| {
-                    let action = "connecting (server/discover)";
+                    let action = &"connecting (server/discover)";
                     let detail = "the server answers `ping` but not server/discover";
                     Err(connection.failure(WireErrorKind::Timeout, action, detail))
                 })
@@ -273,7 +273,7 @@ impl<'a> Opening<'a> {
         const ACTION: &str = "connecting (HTTP+SSE)";
         if let Some(endpoint) = connection.endpoint() {
             let opened = endpoint.open_legacy(self.remaining(connection)).await;
-            opened.map_err(|(kind, detail)| connection.failure(kind, ACTION, detail))?;
+            opened.map_err(|(kind, detail)| connection.failure(kind, &ACTION, detail))?;
         }
         let mut info = self.initialize(connection).await?;
         info.legacy_sse = true;
@@ -283,7 +283,7 @@ impl<'a> Opening<'a> {
     /// Connects by `server/discover` only.
     async fn discover(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         const ACTION: &str = "connecting (server/discover)";
-        let fail = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
+        let fail = |detail: String| connection.failure(WireErrorKind::Protocol, &ACTION, detail);
         match self
             .ask_discover_twice(connection, self.remaining(connection))
             .await?
@@ -324,7 +324,7 @@ impl<'a> Opening<'a> {
             timeout: wait,
             cancel: None,
             notify_cancelled: false,
-            action: "connecting (server/discover)",
+            action: &"connecting (server/discover)",
         };
         connection.request(call).await.map(|reply| reply.outcome)
     }
@@ -351,7 +351,7 @@ impl<'a> Opening<'a> {
     /// Connects by the handshake of the revisions before the stateless one.
     async fn initialize(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         const ACTION: &str = "connecting (initialize)";
-        let fail = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
+        let fail = |detail: String| connection.failure(WireErrorKind::Protocol, &ACTION, detail);
         let mut offer = Revision::LATEST_WITH_INITIALIZE;
         let result = loop {
             match self.ask_initialize(connection, offer).await? {
@@ -424,7 +424,7 @@ impl<'a> Opening<'a> {
             timeout: self.remaining(connection),
             cancel: None,
             notify_cancelled: false,
-            action: "connecting (initialize)",
+            action: &"connecting (initialize)",
         };
         connection.request(call).await.map(|reply| reply.outcome)
     }

@@ -20,7 +20,10 @@ struct Shared<T>(Mutex<State<T>>);
 
 #[derive(Debug)]
 struct State<T> {
-    events: VecDeque<T>,
+    /// The next event, in place: most channels have no other one.
+    next: Option<T>,
+    /// The events after it.
+    later: VecDeque<T>,
     waker: Option<Waker>,
     is_closed: bool,
 }
@@ -28,7 +31,8 @@ struct State<T> {
 /// Opens a channel.
 pub(crate) fn inbox<T>() -> (InboxSender<T>, Inbox<T>) {
     let shared = Arc::new(Shared(Mutex::new(State {
-        events: VecDeque::new(),
+        next: None,
+        later: VecDeque::new(),
         waker: None,
         is_closed: false,
     })));
@@ -54,7 +58,10 @@ impl<T> Shared<T> {
 impl<T> InboxSender<T> {
     /// Sends an event. The receiver may be gone.
     pub(crate) fn send(&self, event: T) {
-        self.0.change(|state| state.events.push_back(event));
+        self.0.change(|state| match &state.next {
+            None => state.next = Some(event),
+            Some(_) => state.later.push_back(event),
+        });
     }
 }
 
@@ -72,7 +79,8 @@ impl<T> Inbox<T> {
 
     fn poll(&mut self, context: &Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.state();
-        if let Some(event) = state.events.pop_front() {
+        if let Some(event) = state.next.take() {
+            state.next = state.later.pop_front();
             return Poll::Ready(Some(event));
         }
         if state.is_closed {

@@ -183,7 +183,7 @@ pub(crate) fn parse_line(line: Vec<u8>) -> ParsedLine {
     let mended = mended_text(text);
     let text = mended.as_ref();
     if let Some(reply) = plain_reply(text) {
-        out.messages.push(reply);
+        out.messages = vec![reply];
         return out;
     }
     match serde_json::from_str::<Value>(text) {

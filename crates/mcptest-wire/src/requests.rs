@@ -99,7 +99,7 @@ impl Client {
     pub async fn set_log_level(&self, level: &str) -> Result<CallOutcome, WireError> {
         let params = Params::Value(json!({ "level": level }));
         let timeout = self.options().call_timeout;
-        let action = "setting the log level (logging/setLevel)";
+        let action = &"setting the log level (logging/setLevel)";
         let sent = self.send("logging/setLevel", params, timeout, None, action);
         Ok(sent.await?.outcome)
     }

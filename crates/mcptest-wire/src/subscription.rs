@@ -90,7 +90,7 @@ impl Client {
                     params,
                     STREAM_TIME,
                     Some(&cancel),
-                    ACTION,
+                    &ACTION,
                 )
                 .await
         });
@@ -108,13 +108,13 @@ impl Client {
                 Ok(Ok(response)) => match response.outcome {
                     CallOutcome::Error(error) => Ok(Err(error)),
                     CallOutcome::Result(_) => Err(self.protocol_error(
-                        ACTION,
+                        &ACTION,
                         "the stream ended before it was acknowledged".to_owned(),
                     )),
                 },
                 Ok(Err(error)) => Err(error),
                 // The task panicked.
-                Err(_) => Err(self.protocol_error(ACTION, "the stream was lost".to_owned())),
+                Err(_) => Err(self.protocol_error(&ACTION, "the stream was lost".to_owned())),
             },
             acknowledged = timeout(limit, acknowledged) => match acknowledged {
                 Ok(()) => Ok(Ok(Subscription {
@@ -124,7 +124,7 @@ impl Client {
                 })),
                 Err(_) => Err(self.failure(
                     WireErrorKind::Timeout,
-                    ACTION,
+                    &ACTION,
                     format!("no {ACKNOWLEDGED} within {}", show_duration(limit)),
                 )),
             },

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::calls::{InputCall, Unanswered};
 use crate::client::Client;
+use crate::connection::Action;
 use crate::error::{WireError, WireErrorKind};
 use crate::handshake::show_error;
 use crate::jsonrpc::{CallOutcome, Params, Response, RpcError};
@@ -78,7 +79,7 @@ impl TaskRecord {
 /// A task that is in progress.
 struct Task<'a> {
     client: &'a Client,
-    action: &'a str,
+    action: Action<'a>,
     id: String,
     record: TaskRecord,
     /// The names of questions that have been answered.
@@ -186,7 +187,7 @@ fn malformed_created_task(result: &Value) -> Option<String> {
 }
 
 impl<'a> Task<'a> {
-    fn new(client: &'a Client, action: &'a str, created: &Value) -> Result<Self, WireError> {
+    fn new(client: &'a Client, action: Action<'a>, created: &Value) -> Result<Self, WireError> {
         let mut task = Self {
             client,
             action,
@@ -339,7 +340,7 @@ impl<'a> Task<'a> {
         }
         let client = self.client.clone();
         let params = json!({ "taskId": self.id });
-        let action = self.action.to_owned();
+        let action = self.action.to_string();
         let limit = client.options().call_timeout;
         self.result = Some(tokio::spawn(async move {
             let params = Params::Value(params);

@@ -111,9 +111,13 @@ impl<'a> ToolCallView<'a> {
     #[must_use]
     pub fn new(server: Option<&str>, name: &str) -> Self {
         Self {
+            id: None,
             raw_name: name.into(),
             server: server.map(|server| Cow::Owned(server.to_owned())),
-            ..Self::default()
+            args: None,
+            caller: None,
+            turn: None,
+            extra: Extra::default(),
         }
     }
 

@@ -123,14 +123,16 @@ impl RunState {
 
     /// The gates of a case that did not pass. Its runs were reported when they finished.
     fn judged(&self, judged: &CaseJudged) -> Vec<Failure> {
-        let label = self.cases.get(judged.case);
-        let label = label.map_or_else(String::new, |(label, _)| one_line(label));
+        let label = || {
+            let case = self.cases.get(judged.case);
+            case.map_or_else(String::new, |(label, _)| one_line(label))
+        };
         let gates = judged.gates.iter();
         gates
             .filter(|gate| gate.verdict != Verdict::Pass)
             .map(|gate| Failure {
                 verdict: gate.verdict,
-                name: format!("{label}: {}", gate.block),
+                name: format!("{}: {}", label(), gate.block),
                 what: String::new(),
             })
             .collect()
