@@ -490,7 +490,7 @@ fn a_tool_that_is_not_there_is_told_with_the_one_that_is() {
     };
     assert_eq!(
         reason(0),
-        "an object is not null; server `s` lists no tool `reed`; did you mean `read`?"
+        "server `s` lists no tool `reed`; did you mean `read`?"
     );
     // It is there and refused: nothing to add.
     assert_eq!(reason(1), "the values differ");
