@@ -156,8 +156,8 @@ impl fmt::Display for WireError {
         {
             write!(f, "; the server {status}")?;
         }
-        // The detail of a protocol error already shows the message. A message of the protocol is the
-        // answer to an earlier call; anything else may be the reason.
+        // The detail of a protocol error already shows the message. A message of the protocol is
+        // the answer to an earlier call; anything else may be the reason.
         if let Some(message) = last_message
             && *kind != WireErrorKind::Protocol
             && !is_protocol_message(message)

@@ -19,14 +19,14 @@ pub(crate) fn help(info: &str, text: &str, at: usize) -> Option<String> {
         let mark = found.filter(|mark| "@`%*".contains(*mark))?;
         return Some(format!("quote a value that begins with `{mark}`"));
     }
-    if info.contains("flow") || info.contains("illegal placement") || info.contains("did not find")
+    let may_be_open = ["flow", "illegal placement", "did not find"];
+    if may_be_open.iter().any(|word| info.contains(word))
+        && let Some((bracket, open)) = unclosed(before)
     {
-        if let Some((bracket, open)) = unclosed(before) {
-            let (line, column) = place(text, open);
-            return Some(format!(
-                "the `{bracket}` at line {line}, column {column} is not closed"
-            ));
-        }
+        let (line, column) = place(text, open);
+        return Some(format!(
+            "the `{bracket}` at line {line}, column {column} is not closed"
+        ));
     }
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let earlier = before[..start]

@@ -184,7 +184,7 @@ tools:
     );
     assert_eq!(
         report["tests"][4]["runs"][0]["assertions"][0],
-        json!({"target": "error", "matcher": {"exact": null}, "actual": {"code": -32602, "message": "Unknown tool: nope"}, "passed": false, "default": true, "reason": "an object is not null; server `s` lists no tool `nope`"})
+        json!({"target": "error", "matcher": {"exact": null}, "actual": {"code": -32602, "message": "Unknown tool: nope"}, "passed": false, "default": true, "reason": "server `s` lists no tool `nope`"})
     );
 }
 

@@ -490,7 +490,7 @@ fn a_similar_tool_is_suggested_for_an_unknown_one() {
     };
     assert_eq!(
         reason(0),
-        "an object is not null; server `s` lists no tool `reed`; did you mean `read`?"
+        "server `s` lists no tool `reed`; did you mean `read`?"
     );
     // It is there and refused: nothing to add.
     assert_eq!(reason(1), "the values differ");
