@@ -103,12 +103,23 @@ impl Shared {
     }
 }
 
+/// The number of lines that are handled before other tasks and timers have their turn. A pipe full
+/// of line feeds has 65,536 lines, and a server that never stops writing would keep a deadline from
+/// being noticed.
+const LINES_AT_ONCE: usize = 256;
+
 /// Reads lines until stdout ends.
 pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let mut line = Vec::new();
     let mut skipping = false;
+    let mut lines = 0;
     loop {
+        if lines >= LINES_AT_ONCE {
+            lines = 0;
+            // Buffered lines are read without waiting, which alone lets nobody else run.
+            tokio::task::yield_now().await;
+        }
         let chunk = match reader.fill_buf().await {
             Ok([]) => break,
             Ok(chunk) => chunk,
@@ -133,6 +144,7 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
                 shared.state().line(std::mem::take(&mut line), true);
             }
             skipping = false;
+            lines += 1;
         }
         let used = end.map_or(taken, |end| end + 1);
         reader.consume(used);

@@ -64,18 +64,64 @@ impl Secret {
 
     /// The beginning of the secret where a text was truncated in the middle of it, before `…`.
     fn truncated_in(&self, text: &str) -> Option<(usize, usize)> {
-        let first = self.plain.get(..MIN_BEGINNING)?;
         text.match_indices('…').find_map(|(end, _)| {
             let before = &text[..end];
-            let window = before.len().saturating_sub(self.plain.len());
-            let window = (window..=end).find(|at| before.is_char_boundary(*at))?;
-            before[window..].match_indices(first).find_map(|(at, _)| {
-                let start = window + at;
-                self.plain
-                    .starts_with(&before[start..])
-                    .then_some((start, end))
-            })
+            // An escape has at most twelve bytes for a byte of the secret (`\\u0061`, twice).
+            let window = end.saturating_sub(12 * self.plain.len());
+            let start = (window..end)
+                .find(|at| {
+                    let forms = [br"\".as_slice(), br"\\"];
+                    let begins = |own| self.begins_at(before.as_bytes(), *at, own);
+                    before.is_char_boundary(*at) && forms.into_iter().any(begins)
+                })
+                .or_else(|| self.truncated_core(before));
+            Some((start?, end))
         })
+    }
+
+    /// Returns true if the text from a place to its end is the beginning of the secret, with or
+    /// without escapes. The last escape may be incomplete. A backslash of the secret is written as
+    /// `own`, or escaped in another way.
+    fn begins_at(&self, text: &[u8], start: usize, own: &[u8]) -> bool {
+        let mut at = start;
+        let mut buffer = [0; 4];
+        for (index, wanted) in self.plain.chars().enumerate() {
+            let wanted = wanted.encode_utf8(&mut buffer).as_bytes();
+            let written = if wanted == br"\" { own } else { wanted };
+            let next = backslash(text, at, wanted)
+                .or_else(|| literal(text, at, written))
+                .or_else(|| percent(text, at, wanted));
+            match next {
+                Some(next) if at < text.len() => at = next,
+                _ => {
+                    let rest = &text[at..];
+                    let is_part = |byte: &u8| byte.is_ascii_hexdigit() || b"%\\u".contains(byte);
+                    return index >= MIN_BEGINNING
+                        && rest.len() < 12
+                        && rest.first().is_none_or(|byte| b"%\\".contains(byte))
+                        && rest.iter().all(is_part);
+                }
+            }
+        }
+        // All of it is there, which is not a truncated secret.
+        false
+    }
+
+    /// The start of base64 at the end of a text that is the beginning of the secret.
+    fn truncated_core(&self, text: &str) -> Option<usize> {
+        let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+        let length = text
+            .bytes()
+            .rev()
+            .take_while(|byte| is_base64(byte))
+            .count();
+        let run = &text[text.len() - length..];
+        let last = run.len().checked_sub(MIN_CORE)?;
+        // The core begins anywhere in the run: the user name of `Basic` credentials is before it.
+        let longest = self.cores.iter().map(String::len).max()?;
+        let found = (last.saturating_sub(longest)..=last)
+            .any(|at| self.cores.iter().any(|core| core.starts_with(&run[at..])));
+        found.then_some(text.len() - length)
     }
 
     /// Masks the secret in a string.

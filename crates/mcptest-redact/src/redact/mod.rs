@@ -438,6 +438,20 @@ mod tests {
         ] {
             assert_eq!(redactor.text(text), "[redacted]", "{text}");
         }
+        for text in [
+            r"back\s…",
+            r"back\sl\…",
+            "back%5Csl%5c%5…",
+            "back%5Csl…",
+            r"back\\sl\\\\\u00…",
+            "YmFja1xzbFx…",
+            "eDpiYWNrXHNsXF…",
+        ] {
+            assert_eq!(redactor.text(text), "[redacted]…", "{text}");
+        }
+        for text in ["back…", "back%5…", "YmFja1x…", "%5…", "\\…", "some back…"] {
+            assert_eq!(redactor.text(text), text);
+        }
         let literal = Redactor::new([r"is\u005cx".to_owned()]);
         assert_eq!(literal.text(r"is\\u005cx"), "[redacted]");
         assert!(redactor.is_clean(r"backsl\\ash") && redactor.is_clean(r"back\sl\ash"));

@@ -278,6 +278,12 @@ fn a_flood_on_stderr_does_not_block() {
 }
 
 #[test]
+fn issue_14_a_flood_of_line_feeds_does_not_stop_the_clock() {
+    let error = refused(&command(&["yes", ""]), &impatient(Lifecycle::Initialize));
+    assert_eq!(error.kind, WireErrorKind::Timeout, "{error}");
+}
+
+#[test]
 fn environment_and_working_directory_are_applied() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
