@@ -7,19 +7,39 @@ use serde_json::{Value, json};
 /// The largest input that is made.
 const MAX_BYTES: usize = 64 * 1024;
 
+/// An input of the repository. It is parsed once, not for each change.
+#[derive(Debug)]
+pub struct Known {
+    bytes: Vec<u8>,
+    /// The JSON documents; `None` if there is anything else, or nothing.
+    documents: Option<Vec<Value>>,
+}
+
+impl From<Vec<u8>> for Known {
+    fn from(bytes: Vec<u8>) -> Self {
+        let documents = documents(&bytes);
+        Self { bytes, documents }
+    }
+}
+
 /// Makes the input with this number from others.
 #[must_use]
-pub fn mutated(inputs: &[Vec<u8>], seed: u64, number: u64) -> Vec<u8> {
+pub fn mutated(inputs: &[Known], seed: u64, number: u64) -> Vec<u8> {
     let start = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut random = Random::new(start.wrapping_add(number));
-    let mut bytes = pick(inputs, &mut random).to_vec();
+    let Some(known) = pick(inputs, &mut random) else {
+        return Vec::new();
+    };
+    let mut bytes = Vec::new();
     // Changes of values keep the input JSON, so that it gets far into the readers.
     let mut is_changed = false;
     if random.below(4) > 0
-        && let Some(changed) = with_changed_values(&bytes, inputs, &mut random)
+        && let Some(values) = &known.documents
     {
-        bytes = changed;
+        bytes = with_changed_values(values.clone(), inputs, &mut random);
         is_changed = true;
+    } else {
+        bytes.extend(&known.bytes);
     }
     if !is_changed || random.below(3) == 0 {
         for _ in 0..=random.below(6) {
@@ -30,12 +50,21 @@ pub fn mutated(inputs: &[Vec<u8>], seed: u64, number: u64) -> Vec<u8> {
     bytes
 }
 
-fn pick<'i>(inputs: &'i [Vec<u8>], random: &mut Random) -> &'i [u8] {
-    let at = random.below(inputs.len().max(1) as u64) as usize;
-    inputs.get(at).map_or(&[], Vec::as_slice)
+/// A random input. Of two, mostly the shorter one is taken: in the time of one long input, many
+/// short ones reach more.
+fn pick<'i>(inputs: &'i [Known], random: &mut Random) -> Option<&'i Known> {
+    let mut one = || inputs.get(random.below(inputs.len().max(1) as u64) as usize);
+    let (first, second) = (one()?, one()?);
+    let takes_shorter = random.below(8) > 0;
+    let is_shorter = second.bytes.len() < first.bytes.len();
+    Some(if takes_shorter && is_shorter {
+        second
+    } else {
+        first
+    })
 }
 
-fn change_bytes(bytes: &mut Vec<u8>, inputs: &[Vec<u8>], random: &mut Random) {
+fn change_bytes(bytes: &mut Vec<u8>, inputs: &[Known], random: &mut Random) {
     let at = random.below(bytes.len() as u64 + 1) as usize;
     let end = (at + random.below(64) as usize).min(bytes.len());
     match random.below(6) {
@@ -47,7 +76,7 @@ fn change_bytes(bytes: &mut Vec<u8>, inputs: &[Vec<u8>], random: &mut Random) {
             bytes.splice(at..at, part);
         }
         4 => {
-            let other = pick(inputs, random);
+            let other = pick(inputs, random).map_or(&[][..], |known| &known.bytes);
             let from = random.below(other.len() as u64 + 1) as usize;
             let to = (from + random.below(256) as usize).min(other.len());
             bytes.splice(at..end, other[from..to].iter().copied());
@@ -79,16 +108,17 @@ fn documents(bytes: &[u8]) -> Option<Vec<Value>> {
     documents.ok().filter(|documents| !documents.is_empty())
 }
 
-/// The input with a few changed values; `None` if it is not JSON.
-fn with_changed_values(bytes: &[u8], inputs: &[Vec<u8>], random: &mut Random) -> Option<Vec<u8>> {
-    let mut values = documents(bytes)?;
+/// The text of documents with a few changed values.
+fn with_changed_values(mut values: Vec<Value>, inputs: &[Known], random: &mut Random) -> Vec<u8> {
     for _ in 0..=random.below(4) {
         let at = random.below(values.len() as u64) as usize;
         let donor = match random.below(3) {
-            0 => documents(pick(inputs, random)).and_then(|other| {
-                let at = random.below(other.len() as u64) as usize;
-                Some(any_part(other.get(at)?, random).clone())
-            }),
+            0 => pick(inputs, random)
+                .and_then(|known| known.documents.as_deref())
+                .and_then(|other| {
+                    let at = random.below(other.len() as u64) as usize;
+                    Some(any_part(other.get(at)?, random).clone())
+                }),
             _ => None,
         };
         let donor = donor.unwrap_or_else(|| odd_value(random));
@@ -101,7 +131,7 @@ fn with_changed_values(bytes: &[u8], inputs: &[Vec<u8>], random: &mut Random) ->
         text.extend(value.to_string().into_bytes());
         text.push(b'\n');
     }
-    Some(text)
+    text
 }
 
 fn odd_value(random: &mut Random) -> Value {
@@ -184,10 +214,10 @@ fn change_value(value: &mut Value, donor: Value, random: &mut Random) {
 mod tests {
     use super::*;
 
-    fn inputs() -> Vec<Vec<u8>> {
+    fn inputs() -> Vec<Known> {
         vec![
-            br#"{"tool_calls":[{"name":"get","args":{"id":7}}]}"#.to_vec(),
-            b"key: [a, b]\n".to_vec(),
+            br#"{"tool_calls":[{"name":"get","args":{"id":7}}]}"#.to_vec().into(),
+            b"key: [a, b]\n".to_vec().into(),
         ]
     }
 
@@ -214,6 +244,6 @@ mod tests {
     #[test]
     fn nothing_gives_something() {
         let _ = mutated(&[], 1, 1);
-        let _ = mutated(&[Vec::new()], 1, 2);
+        let _ = mutated(&[Vec::new().into()], 1, 2);
     }
 }

@@ -22,13 +22,19 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 fn one(target: &Target, options: &Options) -> Result<bool> {
-    let known = inputs::contents(target)?;
+    let known: Vec<mutate::Known> = inputs::contents(target)?
+        .into_iter()
+        .map(Into::into)
+        .collect();
     let start = Instant::now();
     let limit = options.seconds.map(Duration::from_secs);
-    let (mut count, mut bytes) = (0_u64, 0);
+    let (mut count, mut bytes, mut slowest) = (0_u64, 0, Duration::ZERO);
     while count < options.inputs && limit.is_none_or(|limit| start.elapsed() < limit) {
         let input = mutate::mutated(&known, options.seed, count);
-        if let Some(failure) = failure(target, &input) {
+        let began = Instant::now();
+        let failure = failure(target, &input);
+        slowest = slowest.max(began.elapsed());
+        if let Some(failure) = failure {
             let name = format!("smoke-{}-{count}", options.seed);
             let path = keep(target, &name, &input)?;
             println!("FAIL  {}: {failure}", target.name);
@@ -40,10 +46,11 @@ fn one(target: &Target, options: &Options) -> Result<bool> {
         bytes += input.len();
     }
     println!(
-        "ok    {:<24} {count:>6} inputs, {:>6.1} kB, {:>5.1} s",
+        "ok    {:<24} {count:>6} inputs, {:>6.1} kB, {:>5.1} s, {:>6.1} ms the slowest",
         target.name,
         bytes as f64 / 1e3,
-        start.elapsed().as_secs_f64()
+        start.elapsed().as_secs_f64(),
+        slowest.as_secs_f64() * 1e3
     );
     Ok(true)
 }
