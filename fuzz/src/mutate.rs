@@ -217,7 +217,10 @@ mod tests {
     fn inputs() -> Vec<Known> {
         vec![
             br#"{"tool_calls":[{"name":"get","args":{"id":7}}]}"#.to_vec().into(),
-            b"key: [a, b]\n".to_vec().into(),
+            // As long as the other: shorter inputs are preferred.
+            b"key: [a, b]\nother: {c: [d, e], f: g}\nlast: [1, 2]\n"
+                .to_vec()
+                .into(),
         ]
     }
 

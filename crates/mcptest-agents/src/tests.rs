@@ -158,7 +158,7 @@ fn permissions_have_the_form_of_each_agent() {
     assert!(!config("reject").contains("approval_mode = "));
 }
 
-/// Their own limits are too short if many agents start at once.
+/// Their own limits are too short if many agents start in parallel.
 #[test]
 fn presets_wait_for_servers_as_long_as_the_run_does() {
     let servers = servers();

@@ -1,6 +1,6 @@
 //! Signals that ask the process to end.
 //!
-//! They are received on a thread of their own: the others may be busy with a long computation, or
+//! They are received on a separate thread: the others may be busy with a long computation, or
 //! wait for a pipe that nobody reads.
 
 use mcptest_report::ExitCode;
@@ -43,7 +43,7 @@ pub fn listen(mut received: impl FnMut() + Send + 'static) -> Result<(), String>
 }
 
 /// Starts to listen for signals. The returned future completes at the first one. A further one ends
-/// the process at once, and so does the first if the future was dropped, because the work that it
+/// the process immediately, and so does the first if the future was dropped, because the work that it
 /// would have stopped has ended.
 ///
 /// Must be called before a server is started. Where signals cannot be listened for, the future

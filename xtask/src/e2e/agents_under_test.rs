@@ -268,7 +268,7 @@ pub(super) fn agent(subject: &Subject, provider: &Provider) -> Value {
         "base_url": format!("{}{}", provider.address, subject.path),
         "api_key_env": subject.key,
         "timeout": "4m",
-        // Ten agents start their servers at once.
+        // Ten agents start their servers in parallel.
         "startup_timeout": "3m",
     })
 }

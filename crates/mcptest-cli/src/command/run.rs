@@ -459,7 +459,7 @@ async fn run_all(all: &[Planned], settings: &RunSettings) -> bool {
     interrupted
 }
 
-/// The first signal asks for an end with a report, the second for one at once. Outputs that block
+/// The first signal asks for an end with a report, the second for a faster one. Outputs that block
 /// are given up after [`TIME_TO_REPORT`].
 fn listen_for_signals(
     cancel: &CancellationToken,

@@ -449,7 +449,7 @@ fn figures_in_other_forms_are_the_recorded_ones() {
 }
 
 #[test]
-fn what_others_say_is_no_claim() {
+fn what_others_say_is_not_a_claim() {
     let calls = [(
         "get_ticket",
         json!({"id": 48213}),

@@ -107,7 +107,7 @@ impl Secret {
         false
     }
 
-    /// The start of base64 at the end of a text that is the beginning of the secret.
+    /// The start of base64 at the end of a string that is the beginning of the secret.
     fn truncated_core(&self, text: &str) -> Option<usize> {
         let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
         let length = text

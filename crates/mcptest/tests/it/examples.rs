@@ -26,8 +26,8 @@ fn each_runs_with_its_expected_verdict() {
             continue;
         }
         suites += 1;
-        // Agents with real models are not available; the suite can still be checked.
-        if text.contains("pass_env:") {
+        // Agents with real models and services are not available; the suite can still be checked.
+        if text.contains("pass_env:") || text.contains("- url: http://127.0.0.1") {
             let ran = run(&root(), &["validate", path.to_str().unwrap()]);
             assert_eq!(ran.code, 0, "{}", ran.stderr);
             continue;
