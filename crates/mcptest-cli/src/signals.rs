@@ -43,8 +43,8 @@ pub fn listen(mut received: impl FnMut() + Send + 'static) -> Result<(), String>
 }
 
 /// Starts to listen for signals. The returned future completes at the first one. A further one ends
-/// the process immediately, and so does the first if the future was dropped, because the work that it
-/// would have stopped has ended.
+/// the process immediately, and so does the first if the future was dropped, because the work that
+/// it would have stopped has ended.
 ///
 /// Must be called before a server is started. Where signals cannot be listened for, the future
 /// never completes.
