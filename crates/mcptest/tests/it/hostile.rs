@@ -164,8 +164,9 @@ fn issue_14_a_killed_mcptest_leaves_nothing_for_long() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     wait_until("the direct child is gone", || running(&child).is_empty());
-    assert_eq!(running(&grandchild).len(), 1);
-    // A server that ends immediately gives no time to look for leftovers while it runs.
+    // The grandchild may be gone already: every mcptest that starts a server ends leftovers, also
+    // that of another test. A server that ends immediately gives no time to look for them while it
+    // runs.
     let next = run(dir.path(), &["list", "--", "false"]);
     assert_eq!(next.code, 2, "{}", next.stderr);
     wait_until("the rest is gone", || running(&grandchild).is_empty());
