@@ -75,6 +75,9 @@ pub struct PlannedCase {
     /// The suite file, as it was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The line of the test in that file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
 }
 
 /// The part of the whole that a run with `--shard` takes.

@@ -90,6 +90,7 @@ pub fn all(text: &str) -> Vec<Event> {
             cases: vec![PlannedCase {
                 tags: Vec::new(),
                 file: None,
+                line: Some(7),
                 id: CaseId {
                     suite: text.to_owned(),
                     name: text.to_owned(),

@@ -40,6 +40,7 @@ fn beginning() -> String {
             position: 0,
             tags: Vec::new(),
             file: None,
+            line: None,
         }],
         shard: None,
     };

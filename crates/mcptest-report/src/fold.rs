@@ -294,6 +294,7 @@ impl Case {
         let mut test = TestReport::new(plan.id, plan.kind, plan.label, Arc::clone(store));
         test.tags = plan.tags;
         test.file = plan.file;
+        test.line = plan.line;
         test.runs = runs.into_iter().filter_map(|run| run.row).collect();
         if plan.kind == Kind::ToolQuality {
             test.catalog_ms = self.catalog_ms;

@@ -87,6 +87,9 @@ pub struct TestReport {
     /// The suite file, as it was opened. Absent for recorded traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The line of the test in that file, from 1. Absent for tests of imported files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// The tags of the test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,

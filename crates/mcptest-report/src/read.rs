@@ -258,6 +258,8 @@ struct WrittenTest<'a> {
     #[serde(default)]
     file: Option<String>,
     #[serde(default)]
+    line: Option<u32>,
+    #[serde(default)]
     tags: Vec<String>,
     verdict: Verdict,
     #[serde(borrow)]
@@ -303,6 +305,7 @@ impl WrittenTest<'_> {
         test.spend = self.spend;
         test.tags = self.tags;
         test.file = self.file;
+        test.line = self.line;
         test
     }
 }

@@ -93,6 +93,8 @@ pub struct TestReport {
     pub tags: Vec<String>,
     /// The suite file, as it was opened; `None` if it is not known.
     pub file: Option<String>,
+    /// The line of the test in that file.
+    pub line: Option<u32>,
     /// Lines for standard error, whatever the reporter.
     pub status_lines: Vec<String>,
     /// For a `tool_quality` test: the time of reading the catalog, which is not a run.
@@ -198,6 +200,7 @@ impl TestReport {
             spend: None,
             tags: Vec::new(),
             file: None,
+            line: None,
             status_lines: Vec::new(),
             catalog_ms: None,
             wall_ms: None,

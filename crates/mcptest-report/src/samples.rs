@@ -91,6 +91,7 @@ pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
         label: model.map_or_else(|| name.to_owned(), |model| format!("{name} [{model}]")),
         suite: "sample".to_owned(),
         file: Some("sample.yml".to_owned()),
+        line: Some(3),
         tags: Vec::new(),
         verdict,
         runs: vec![run(1, name, verdict, Some(1000))],
@@ -228,6 +229,7 @@ impl From<&Report> for crate::report::Report {
             test.spend = written.spend;
             test.tags.clone_from(&written.tags);
             test.file.clone_from(&written.file);
+            test.line = written.line;
             for run in &written.runs {
                 records.push(&mut test, run).unwrap();
             }
@@ -308,6 +310,7 @@ pub mod log {
         PlannedCase {
             tags: vec!["slow".to_owned()],
             file: Some("sample.yml".to_owned()),
+            line: u32::try_from(at + 1).ok(),
             id: CaseId {
                 suite: "sample".to_owned(),
                 name: format!("test {at}"),

@@ -62,18 +62,16 @@ impl Case {
     /// The entry in the plan of an invocation. `position` counts the cases of all shards.
     #[must_use]
     pub fn planned(&self, suite: &Suite, position: u64) -> PlannedCase {
+        let test = suite.tests.get(self.test);
         PlannedCase {
             id: self.id(suite),
             kind: self.kind(suite),
             label: self.label.clone(),
             runs: self.runs,
             position,
-            tags: suite
-                .tests
-                .get(self.test)
-                .map(|test| test.tags().to_vec())
-                .unwrap_or_default(),
+            tags: test.map(|test| test.tags().to_vec()).unwrap_or_default(),
             file: Some(suite.file.display().to_string()),
+            line: test.and_then(Test::line),
         }
     }
 

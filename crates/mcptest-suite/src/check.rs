@@ -153,6 +153,17 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
+    /// The line of a value, for one of the suite's own file. That is the last part: a file comes
+    /// after those that it imports.
+    fn line(&self, part: &Part, at: &str) -> Option<u32> {
+        let own = self.parts.last()?;
+        let document = &part.document;
+        let line = || document.source().line_column(document.span_at(at).start).0;
+        std::ptr::eq(own, part)
+            .then(line)
+            .and_then(|line| u32::try_from(line).ok())
+    }
+
     fn run_options(&mut self, part: &Part) {
         let file = &part.file.run_options;
         if let Some(timeout) = self.duration(part, "/run_options/timeout", file.timeout.as_ref()) {

@@ -25,6 +25,8 @@ use crate::uri_template::UriTemplate;
 pub struct DirectTest {
     /// The name.
     pub name: String,
+    /// Its line, as in [`crate::Test::line`].
+    pub line: Option<u32>,
     /// The server.
     pub server: String,
     /// The request.

@@ -277,6 +277,16 @@ impl Test {
             Self::ToolQuality(test) => &test.tags,
         }
     }
+
+    /// Its line in the suite file, from 1; `None` if it is in a file that the suite imports.
+    #[must_use]
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            Self::Agent(test) => test.line,
+            Self::Direct(test) => test.line,
+            Self::ToolQuality(test) => test.line,
+        }
+    }
 }
 
 /// An agent under test.
@@ -313,6 +323,8 @@ pub const BUILTIN_SERVER: &str = "agent";
 pub struct AgentTest {
     /// The name.
     pub name: String,
+    /// Its line, as in [`Test::line`].
+    pub line: Option<u32>,
     /// Model ids, or the labels of its agents under test; empty only in a suite loaded for scoring.
     pub models: Vec<String>,
     /// The agents under test, if it does not run a model in mcptest's own loop.
@@ -467,6 +479,8 @@ pub(crate) fn user_text<'a>(prompt: &'a str, turns: &[UserTurn]) -> Cow<'a, str>
 pub struct ToolQualityTest {
     /// The name.
     pub name: String,
+    /// Its line, as in [`Test::line`].
+    pub line: Option<u32>,
     /// The server.
     pub server: String,
     /// Assertions over the quality figures.

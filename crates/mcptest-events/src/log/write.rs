@@ -48,6 +48,7 @@ fn planned(case: &PlannedCase, out: &mut Vec<u8>) -> serde_json::Result<()> {
         position,
         tags,
         file,
+        line,
     } = case;
     text("{\"id\":{\"suite\":", out);
     string(suite, out);
@@ -68,6 +69,9 @@ fn planned(case: &PlannedCase, out: &mut Vec<u8>) -> serde_json::Result<()> {
     if let Some(file) = file {
         text(",\"file\":", out);
         string(file, out);
+    }
+    if let Some(line) = line {
+        count(",\"line\":", u64::from(*line), out);
     }
     text("}", out);
     Ok(())

@@ -73,6 +73,11 @@ impl Changed<'_> {
         self.entry.as_ref()?.file()
     }
 
+    /// The line of the test in the suite file.
+    pub(super) fn line(&self) -> Option<u32> {
+        self.entry.as_ref()?.line()
+    }
+
     /// The command that runs the test again.
     pub(super) fn command(&self) -> Option<String> {
         self.entry.as_ref()?.command()

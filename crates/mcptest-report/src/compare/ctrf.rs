@@ -55,6 +55,7 @@ pub(super) fn render(
         });
         if let Some(file) = test.file() {
             entry["filePath"] = file.into();
+            entry["line"] = test.line().into();
         }
         Ok(entry)
     });

@@ -9,7 +9,7 @@ use super::{Change, Comparison, Style};
 use crate::report::Report;
 use crate::reporter::RenderError;
 use crate::reporter::entries::text;
-use crate::reporter::github::{MAX_COMMANDS, data, property};
+use crate::reporter::github::{MAX_COMMANDS, data, location, property};
 
 /// The longest message, in characters.
 const MAX_MESSAGE: usize = 800;
@@ -30,7 +30,7 @@ pub(super) fn render(
     });
     for (level, test) in worse.take(MAX_COMMANDS) {
         let file = test.file();
-        let file = file.map_or_else(String::new, |file| format!("file={},", property(&file)));
+        let file = file.map_or_else(String::new, |file| location(&file, test.line()));
         let title = format!("mcptest {}: {}", test.word(), test.name());
         let mut message = format!("{}: {}", test.name(), test.facts());
         if let Some(command) = test.command() {

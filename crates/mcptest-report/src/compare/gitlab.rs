@@ -35,8 +35,8 @@ pub(super) fn render(
                 "check_name": format!("mcptest/{}", test.word()),
                 "fingerprint": test.fingerprint(),
                 "severity": severity,
-                // The line of a test is not in the report, and GitLab needs one.
-                "location": {"path": file, "lines": {"begin": 1}},
+                // GitLab needs a line.
+                "location": {"path": file, "lines": {"begin": test.line().unwrap_or(1)}},
             })
         })
         .collect();

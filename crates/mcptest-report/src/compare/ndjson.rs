@@ -42,6 +42,7 @@ pub(super) fn render(
         });
         line["facts"] = test.facts().into();
         line["file"] = test.file().into();
+        line["line"] = test.line().into();
         line["again"] = test.command().into();
         write_json(&line, out)?;
     }

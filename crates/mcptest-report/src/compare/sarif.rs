@@ -10,7 +10,7 @@ use super::{Comparison, Style};
 use crate::report::Report;
 use crate::reporter::RenderError;
 use crate::reporter::entries::{name, text};
-use crate::reporter::sarif::{MAX_RESULTS, escaped_message, uri, write};
+use crate::reporter::sarif::{MAX_RESULTS, escaped_message, physical_location, write};
 
 /// The longest message, in characters.
 const MAX_MESSAGE: usize = 2000;
@@ -68,7 +68,7 @@ fn result(test: &Changed<'_>) -> Value {
         "kind": "test",
     }]});
     if let Some(file) = test.file() {
-        location["physicalLocation"] = json!({"artifactLocation": {"uri": uri(&file)}});
+        location["physicalLocation"] = physical_location(&file, test.line());
     }
     result["locations"] = json!([location]);
     result

@@ -40,6 +40,9 @@ pub(super) fn render(
         write_pair(out, "message", &facts)?;
         if let Some(file) = test.file() {
             write_pair(out, "file", &file)?;
+            if let Some(line) = test.line() {
+                writeln!(out, "  line: {line}")?;
+            }
         }
         if let (Outcome::Failed, Some(command)) = (test.outcome(), test.command()) {
             write_pair(out, "again", &command)?;

@@ -600,7 +600,9 @@ fn machines_list_what_regressed_with_its_command() {
     let github = rendered("github");
     let lines: Vec<&str> = github.lines().collect();
     assert!(
-        lines[0].starts_with("::error file=sample.yml,title=mcptest regressed%3A a b::a b: pass"),
+        lines[0].starts_with(
+            "::error file=sample.yml,line=3,title=mcptest regressed%3A a b::a b: pass"
+        ),
         "{github}"
     );
     assert!(lines[1].starts_with("::notice title=mcptest compared::2 tests: 1 regressed"));

@@ -119,6 +119,7 @@ fn test(entry: &Entry<'_>, is_timed: bool) -> Result<Value, RenderError> {
     }
     if let Some(file) = entry.file() {
         test["filePath"] = file.into();
+        test["line"] = entry.line().into();
     }
     let Some(run) = entry.test else {
         return Ok(test);

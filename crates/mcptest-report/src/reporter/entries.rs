@@ -140,6 +140,11 @@ impl Entry<'_> {
         Some(name(file.trim_start_matches("./")))
     }
 
+    /// The line of the test in the suite file.
+    pub(crate) fn line(&self) -> Option<u32> {
+        self.test.and_then(|test| test.line)
+    }
+
     fn written_file(&self) -> Option<&str> {
         match self.test {
             Some(test) => test.file.as_deref(),

@@ -23,7 +23,7 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
         let title = format!("mcptest {}: {}", entry.word(), entry.label());
         let mut properties = String::new();
         if let Some(file) = entry.file() {
-            properties = format!("file={},", property(&file));
+            properties = location(&file, entry.line());
         }
         let mut message = format!("{}: {}", entry.label(), entry.reason()?);
         if let Some(command) = entry.command() {
@@ -57,6 +57,15 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
+/// The properties of a place in a suite file.
+pub(crate) fn location(file: &str, line: Option<u32>) -> String {
+    let file = property(file);
+    line.map_or_else(
+        || format!("file={file},"),
+        |line| format!("file={file},line={line},"),
+    )
+}
+
 /// Escapes a message, which ends with its line. A second `::` confuses readers.
 pub(crate) fn data(text: &str) -> String {
     text.replace('%', "%25").replace("::", ":%3A")
@@ -80,9 +89,9 @@ mod tests {
         report.interrupted = true;
         assert_eq!(
             rendered(render, &report),
-            "::error file=sample.yml,title=mcptest fail%3A fails [m]::fails [m]: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"; again: mcptest run sample.yml --filter fails --model m\n\
-             ::error file=sample.yml,title=mcptest error%3A breaks::breaks: timeout: no answer; again: mcptest run sample.yml --filter breaks\n\
-             ::warning file=sample.yml,title=mcptest no_evidence%3A looks::looks: the test expects nothing; again: mcptest run sample.yml --filter looks\n\
+            "::error file=sample.yml,line=3,title=mcptest fail%3A fails [m]::fails [m]: tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\"; again: mcptest run sample.yml --filter fails --model m\n\
+             ::error file=sample.yml,line=3,title=mcptest error%3A breaks::breaks: timeout: no answer; again: mcptest run sample.yml --filter breaks\n\
+             ::warning file=sample.yml,line=3,title=mcptest no_evidence%3A looks::looks: the test expects nothing; again: mcptest run sample.yml --filter looks\n\
              ::warning file=sample.yml,title=mcptest not_run%3A never::never: not run; again: mcptest run sample.yml --filter never\n\
              ::warning title=mcptest interrupted::only finished runs are reported\n"
         );
@@ -97,7 +106,7 @@ mod tests {
         let (properties, message) = text[2..].split_once("::").unwrap();
         assert_eq!(
             properties,
-            "error file=sample.yml,title=mcptest fail%3A a%2Cb%3Ac%25\\r\\n%3A%3Aerror title=x%3A%3Ay"
+            "error file=sample.yml,line=3,title=mcptest fail%3A a%2Cb%3Ac%25\\r\\n%3A%3Aerror title=x%3A%3Ay"
         );
         assert!(!message.contains("::"), "{message}");
     }

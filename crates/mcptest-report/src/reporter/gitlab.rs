@@ -34,8 +34,8 @@ fn issue(entry: &Entry<'_>) -> Result<Value, RenderError> {
         "check_name": format!("mcptest/{}", entry.word()),
         "fingerprint": entry.fingerprint(),
         "severity": severity,
-        // The line of a test is not in the report, and GitLab needs one.
-        "location": {"path": file, "lines": {"begin": 1}},
+        // GitLab needs a line.
+        "location": {"path": file, "lines": {"begin": entry.line().unwrap_or(1)}},
     }))
 }
 

@@ -72,6 +72,7 @@ fn write_test(test: &TestReport, with_file: bool, out: &mut dyn Write) -> Result
     object.entry("label", &test.label)?;
     object.entry("suite", &test.id.suite)?;
     object.optional("file", &test.file.as_ref().filter(|_| with_file))?;
+    object.optional("line", &test.line.filter(|_| with_file))?;
     if !test.tags.is_empty() {
         object.entry("tags", &test.tags)?;
     }

@@ -85,6 +85,7 @@ fn test_event(entry: &Entry<'_>, is_timed: bool) -> Result<Value, RenderError> {
     event["verdict"] = entry.word().into();
     event["kind"] = json!(test.kind);
     event["file"] = entry.file().into();
+    event["line"] = entry.line().into();
     event["runs"] = test.run_count().into();
     event["passed_runs"] = test.passed_runs().into();
     event["reasons"] = entry.reasons()?.into();

@@ -119,10 +119,19 @@ fn result(entry: &Entry<'_>) -> Result<Value, RenderError> {
     }]);
     let mut location = json!({"logicalLocations": logical});
     if let Some(file) = entry.file() {
-        location["physicalLocation"] = json!({"artifactLocation": {"uri": uri(&file)}});
+        location["physicalLocation"] = physical_location(&file, entry.line());
     }
     result["locations"] = json!([location]);
     Ok(result)
+}
+
+/// The place of a test in its suite file.
+pub(crate) fn physical_location(file: &str, line: Option<u32>) -> Value {
+    let mut location = json!({"artifactLocation": {"uri": uri(file)}});
+    if let Some(line) = line {
+        location["region"] = json!({"startLine": line});
+    }
+    location
 }
 
 /// Escapes a message: `[text](1)` in it would be a link.
@@ -172,7 +181,10 @@ mod tests {
                 "properties": {"suite": "sample", "again": "mcptest run sample.yml --filter fails --model m"},
                 "locations": [{
                     "logicalLocations": [{"name": "fails", "fullyQualifiedName": "sample: fails [m]", "kind": "test"}],
-                    "physicalLocation": {"artifactLocation": {"uri": "sample.yml"}}
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": "sample.yml"},
+                        "region": {"startLine": 3},
+                    }
                 }]
             })
         );

@@ -65,6 +65,9 @@ fn write_point(
     write_pair(out, "verdict", entry.word())?;
     if let Some(file) = entry.file() {
         write_pair(out, "file", &file)?;
+        if let Some(line) = entry.line() {
+            writeln!(out, "  line: {line}")?;
+        }
     }
     if let Some(test) = entry.test.filter(|test| test.run_count() > 0) {
         writeln!(out, "  runs: {}", test.run_count())?;
@@ -113,6 +116,7 @@ not ok 2 - fails [m]
   suite: "sample"
   verdict: "fail"
   file: "sample.yml"
+  line: 3
   runs: 1
   passed_runs: 0
   message: "tool_calls[0].name: expected {\"exact\":\"search\"}, actual \"fetch\""
@@ -125,6 +129,7 @@ not ok 3 - breaks
   suite: "sample"
   verdict: "error"
   file: "sample.yml"
+  line: 3
   runs: 1
   passed_runs: 0
   message: "timeout: no answer"
@@ -137,6 +142,7 @@ ok 4 - looks # SKIP no evidence: the test expects nothing
   suite: "sample"
   verdict: "no_evidence"
   file: "sample.yml"
+  line: 3
   runs: 1
   passed_runs: 0
   message: "the test expects nothing"

@@ -333,6 +333,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.suite.tests.push(Test::Agent(Box::new(AgentTest {
+            line: self.line(part, at),
             stops_when_decided,
             budget,
             tolerates_failed_runs: is_true(tolerates_failed_runs) || counts_expect,

@@ -60,6 +60,7 @@ impl<'a> Checker<'a> {
         self.add(part, "", &warnings);
         match quality::expectations(&file.expect, &format!("{at}/expect")) {
             Ok(expect) => self.suite.tests.push(Test::ToolQuality(ToolQualityTest {
+                line: self.line(part, at),
                 name: file.name.clone(),
                 server: file.server.clone(),
                 expect,
@@ -467,6 +468,7 @@ impl<'a> Checker<'a> {
             span: part.document.span_at(&format!("{at}/{key}")),
         });
         self.suite.tests.push(Test::Direct(Box::new(DirectTest {
+            line: self.line(part, at),
             name: file.name,
             server: file.server,
             request,

@@ -392,3 +392,46 @@ fn a_page_needs_the_log_that_it_follows() {
     let ran = run(dir.path(), &["report", "--serve", "--list"]);
     assert_eq!(ran.code, 2);
 }
+
+#[test]
+fn issue_13_forges_show_a_test_at_its_line() {
+    let main = "imports: [more.yml]
+servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}
+tools:
+  - {name: passes, server: s, tool: fetch}
+  - name: fails
+    server: s
+    tool: fetch
+    expect: [{result.content[0].text: other}]
+agents:
+  - name: selects
+    model: builtin/lexical
+    servers: [s]
+    prompt: fetch the page
+    expect: [{tool_calls: {length: 7}}]
+";
+    let more = "tools:\n  - {name: imported, server: s, tool: search, expect: [{result.content[0].text: other}]}\n";
+    let dir = folder(&[("m.yml", MANIFEST), ("main.yml", main), ("more.yml", more)]);
+    let args = ["run", "main.yml", "--reporter", "json=r.json"];
+    let ran = run(dir.path(), &[&args[..], &["--reporter", "github"]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let at = |name: &str| {
+        let wanted = format!("title=mcptest fail%3A {name}::");
+        let mut found = ran.stdout.lines().filter(|line| line.contains(&wanted));
+        let line = found.next().unwrap_or_else(|| panic!("{}", ran.stdout));
+        let end = line.find(",title=").unwrap();
+        line[..end].to_owned()
+    };
+    assert_eq!(at("fails"), "::error file=main.yml,line=5");
+    assert_eq!(at("selects"), "::error file=main.yml,line=10");
+    assert_eq!(at("imported"), "::error file=main.yml");
+    // The report that is read again has the same lines.
+    let again = run(dir.path(), &["report", "r.json", "--reporter", "gitlab"]);
+    let issues: Value = serde_json::from_str(&again.stdout).unwrap();
+    let lines: Vec<&Value> = issues.as_array().unwrap().iter().collect();
+    let begins: Vec<u64> = lines
+        .iter()
+        .map(|issue| issue["location"]["lines"]["begin"].as_u64().unwrap())
+        .collect();
+    assert_eq!(begins.iter().sum::<u64>(), 5 + 10 + 1, "{issues}");
+}

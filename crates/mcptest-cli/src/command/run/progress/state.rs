@@ -272,6 +272,7 @@ mod tests {
             position: 0,
             tags: Vec::new(),
             file: None,
+            line: None,
         };
         Event::Planned {
             cases: labels.iter().map(case).collect(),
