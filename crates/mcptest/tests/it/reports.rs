@@ -402,7 +402,7 @@ tools:
   - name: fails
     server: s
     tool: fetch
-    expect: [{result.content[0].text: other}]
+    expect: [{\"result.content[0].text\": other}]
 agents:
   - name: selects
     model: builtin/lexical
@@ -410,7 +410,7 @@ agents:
     prompt: fetch the page
     expect: [{tool_calls: {length: 7}}]
 ";
-    let more = "tools:\n  - {name: imported, server: s, tool: search, expect: [{result.content[0].text: other}]}\n";
+    let more = "tools:\n  - {name: imported, server: s, tool: search, expect: [{\"result.content[0].text\": other}]}\n";
     let dir = folder(&[("m.yml", MANIFEST), ("main.yml", main), ("more.yml", more)]);
     let args = ["run", "main.yml", "--reporter", "json=r.json"];
     let ran = run(dir.path(), &[&args[..], &["--reporter", "github"]].concat());
