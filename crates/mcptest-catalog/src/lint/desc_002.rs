@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     check: Check::Tool(check),
 };
 
-const MAX_LENGTH: usize = 500;
+pub(super) const MAX_LENGTH: usize = 500;
 
 fn check(tool: &Tool) -> Vec<Hit> {
     let length = chars(description(tool));

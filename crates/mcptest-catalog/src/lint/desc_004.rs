@@ -31,7 +31,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
 
 /// The description after a verb, from the tool's name if that has one.
 fn with_verb(tool: &Tool) -> String {
-    let text = description(tool);
+    let text = wording::repeatable(tool);
     let mut characters = text.chars();
     let first = characters.next();
     // An abbreviation keeps its capital letters.
@@ -41,7 +41,7 @@ fn with_verb(tool: &Tool) -> String {
         .is_some_and(|next| !next.is_uppercase());
     let rest = match first {
         Some(first) if is_word => first.to_lowercase().chain(characters).collect(),
-        _ => text.to_owned(),
+        _ => text.into_owned(),
     };
     format!("{} {rest}", wording::verb(tool))
 }
@@ -51,6 +51,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_fix_does_not_repeat_a_very_long_description() {
+        let text = format!("Weather of a city. {}", "Clouds and rain. ".repeat(1000));
+        let tool = json!({"name": "get_weather", "description": text});
+        let hits = check(&Tool::from_listing(None, &tool).unwrap());
+        let fix = hits[0].fix.as_deref().unwrap();
+        let start = "\"description\": \"Get weather of a city. Clouds and rain. ";
+        assert!(fix.starts_with(start), "{fix}");
+        assert!(fix.len() < 600, "{}", fix.len());
+    }
 
     #[test]
     fn a_noun_that_is_also_a_verb_is_none() {

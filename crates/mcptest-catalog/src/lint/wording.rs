@@ -3,10 +3,15 @@
 //! A fix must not invent facts: everything that only the author knows is a placeholder in angle
 //! brackets.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::{description, schema, verbs};
+use super::{chars, desc_002, description, schema, verbs};
 use mcptest_trace::catalog::Tool;
+
+/// A description with more characters is not repeated as a whole in a fix.
+const MAX_REPEATED: usize = 2000;
 
 /// The kind of action that a tool's name suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,9 +181,20 @@ pub(super) fn returns(tool: &Tool) -> String {
     format!("Returns <{guess}>.")
 }
 
+/// The description as a fix repeats it: its first sentences if it is very long.
+pub(super) fn repeatable(tool: &Tool) -> Cow<'_, str> {
+    let text = description(tool);
+    // A byte is at most a character.
+    if text.len() > MAX_REPEATED && chars(text) > MAX_REPEATED {
+        Cow::Owned(lead(text, desc_002::MAX_LENGTH))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// The description with a sentence appended.
 pub(super) fn with_sentence(tool: &Tool, sentence: &str) -> String {
-    let text = description(tool);
+    let text = repeatable(tool);
     let stop = if text.ends_with(['.', '!', '?', ':']) {
         ""
     } else {
