@@ -25,7 +25,7 @@ use crate::uri_template::UriTemplate;
 pub struct DirectTest {
     /// The name.
     pub name: String,
-    /// Its line, as in [`crate::Test::line`].
+    /// Its line in the suite file; `None` if it is in a file that the suite imports.
     pub line: Option<u32>,
     /// The server.
     pub server: String,
