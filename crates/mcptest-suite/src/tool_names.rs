@@ -9,7 +9,7 @@ use mcptest_catalog::distractors::plan_injection;
 use mcptest_json::text::one_line;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::tool_id::{self, KnownServers};
-use mcptest_yaml::{Diagnostic, Severity, suggest};
+use mcptest_yaml::{Diagnostic, MAX_CANDIDATES, Severity, suggest};
 
 pub use crate::named_tool::NamedTool;
 use crate::suite::{AgentTest, BUILTIN_SERVER};
@@ -33,10 +33,7 @@ impl<'a> UnknownTool<'a> {
     #[must_use]
     pub fn new(named: &'a NamedTool, index: usize, offered: &[(Option<&str>, &str)]) -> Self {
         let written = named.reference.name.as_str();
-        let full_ids: Vec<String> = offered
-            .iter()
-            .map(|(server, name)| tool_id::full_id(*server, name))
-            .collect();
+        let full_id = |(server, name): &(Option<&str>, &str)| tool_id::full_id(*server, name);
         // The right tool on the wrong server is nearer than any other name.
         let elsewhere = offered.iter().position(|(_, name)| {
             let before = written.strip_suffix(name);
@@ -44,19 +41,26 @@ impl<'a> UnknownTool<'a> {
                 && before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
         });
         let near = match elsewhere {
-            Some(place) => Some(full_ids[place].as_str()),
+            Some(place) => Some(full_id(&offered[place])),
             None => {
                 let bare = offered.iter().map(|(_, name)| *name);
-                suggest(written, bare.chain(full_ids.iter().map(String::as_str)))
+                // Ids are compared behind the names, and only as many as are compared at all: a
+                // suite may have thousands of wrong names, and a server of tools.
+                let ids = offered
+                    .len()
+                    .min(MAX_CANDIDATES.saturating_sub(offered.len()));
+                let ids: Vec<String> = offered[..ids].iter().map(full_id).collect();
+                suggest(written, bare.chain(ids.iter().map(String::as_str))).map(ToOwned::to_owned)
             }
         };
         let several = offered.iter().any(|(server, _)| *server != offered[0].0);
         let mut names: Vec<String> = offered
             .iter()
-            .zip(&full_ids)
-            .map(|((_, name), full_id)| if several { full_id.as_str() } else { name })
             .take(MAX_OFFERED)
-            .map(|name| format!("`{}`", one_line(name)))
+            .map(|tool| match several {
+                true => format!("`{}`", one_line(&full_id(tool))),
+                false => format!("`{}`", one_line(tool.1)),
+            })
             .collect();
         if offered.len() > MAX_OFFERED {
             names.push(format!("and {} more", offered.len() - MAX_OFFERED));
@@ -64,7 +68,7 @@ impl<'a> UnknownTool<'a> {
         Self {
             named,
             index,
-            near: near.map(one_line).map(|near| near.to_string()),
+            near: near.map(|near| one_line(&near).to_string()),
             offered: if names.is_empty() {
                 "no tools are offered".to_owned()
             } else {

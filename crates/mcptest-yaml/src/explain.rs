@@ -277,7 +277,7 @@ const NOTHING: &str = "nothing";
 const MAX_EXPECTED_DEPTH: usize = 8;
 
 /// The known words that are compared with an unknown one. A file may have thousands of both.
-const MAX_CANDIDATES: usize = 1000;
+pub const MAX_CANDIDATES: usize = 1000;
 
 /// The known word nearest to `word`, if one is near enough to be what was meant.
 #[must_use]

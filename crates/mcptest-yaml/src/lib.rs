@@ -34,7 +34,7 @@ pub mod write;
 pub use compiled_schema::{ALIAS_OF, CompiledSchema, EXPECTED};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use document::{Document, Entry, Node, NodeValue};
-pub use explain::{KeySpelling, suggest};
+pub use explain::{KeySpelling, MAX_CANDIDATES, suggest};
 pub use limits::DocumentLimits;
 pub use source::{Source, Span};
 

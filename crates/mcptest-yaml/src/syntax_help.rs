@@ -70,16 +70,30 @@ fn missing_space(number: usize, line: &str) -> Option<String> {
     let line = line.trim();
     let item = line.strip_prefix('-').unwrap_or_default();
     if item.starts_with(|first: char| first.is_alphabetic()) {
-        return Some(format!(
-            "line {number} has no space after its dash: write `- {item}`"
-        ));
+        let problem = format!("line {number} has no space after its dash");
+        return Some(with_example(problem, &format!("- {item}")));
     }
     let entry = entry(line);
     let (key, value) = entry.split_once(':')?;
     let is_key = !key.is_empty() && key.chars().all(|one| one.is_alphanumeric() || one == '_');
     let joined = value.starts_with(|first: char| !first.is_whitespace() && first != '/');
-    (is_key && joined)
-        .then(|| format!("line {number} has no space after its colon: write `{key}: {value}`"))
+    (is_key && joined).then(|| {
+        let problem = format!("line {number} has no space after its colon");
+        with_example(problem, &format!("{key}: {value}"))
+    })
+}
+
+/// The longest line that a remedy repeats, in bytes.
+const MAX_EXAMPLE: usize = 120;
+
+/// The problem with the right line, if that is short and can be printed as it is.
+fn with_example(problem: String, line: &str) -> String {
+    let is_shown = |one: char| "\"'\\".contains(one) || one.escape_debug().len() == 1;
+    if line.len() <= MAX_EXAMPLE && line.chars().all(is_shown) {
+        format!("{problem}: write `{line}`")
+    } else {
+        problem
+    }
 }
 
 /// A line without its indentation and the dashes of lists.
@@ -137,6 +151,24 @@ mod tests {
     fn message(text: &str) -> String {
         let parsed = Document::parse("y.yml", text.as_bytes(), &DocumentLimits::default());
         parsed.expect_err("must not parse").to_string()
+    }
+
+    #[test]
+    fn a_remedy_repeats_no_line_that_is_long_or_cannot_be_printed() {
+        let long = "x".repeat(1000);
+        for name in ["a\u{1b}[31mb", "a\u{202e}b", &long] {
+            for text in [
+                format!("a:\n  -{name}: x\n   b: y\n"),
+                format!("a:\n  - name:{name}\n    b: y\n"),
+            ] {
+                let message = message(&text);
+                assert!(
+                    message.contains("line 2 has no space after its"),
+                    "{message}"
+                );
+                assert!(!message.contains("write `"), "{message}");
+            }
+        }
     }
 
     #[test]

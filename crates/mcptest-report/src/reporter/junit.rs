@@ -97,7 +97,7 @@ impl Counts {
         let mut counts = Self::default();
         for case in cases {
             counts.tests += 1;
-            counts.duration_ms += case.duration_ms();
+            counts.duration_ms = counts.duration_ms.saturating_add(case.duration_ms());
             match case.verdict() {
                 Verdict::Pass => {}
                 Verdict::Fail => counts.failures += 1,
