@@ -134,7 +134,11 @@ impl Pin {
     fn new(listing: &Listing<'_>) -> Self {
         let all = |entries: &[Value]| entries.iter().map(pinned).collect();
         Self {
-            instructions: listing.instructions.map(pinned),
+            // `null` is no instructions: a pin without them reads back the same.
+            instructions: listing
+                .instructions
+                .filter(|entry| !entry.is_null())
+                .map(pinned),
             tools: all(listing.tools),
             prompts: all(listing.prompts),
             resources: all(listing.resources),
@@ -415,5 +419,20 @@ mod tests {
         let report = file.compare([("a", with(&new))]);
         assert_eq!(report.findings[0].entry, Entry::Instructions);
         assert_eq!(report.findings[0].severity, Severity::Critical);
+    }
+
+    #[test]
+    fn null_instructions_are_none() {
+        let null = Value::Null;
+        let listing = || Listing {
+            instructions: Some(&null),
+            ..Listing::default()
+        };
+        let file = PinFile::new([("a", listing())]);
+        assert_eq!(
+            PinFile::parse(&file.to_text()).unwrap().to_text(),
+            file.to_text()
+        );
+        assert!(file.compare([("a", listing())]).findings.is_empty());
     }
 }

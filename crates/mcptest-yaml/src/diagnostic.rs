@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use mcptest_json::text::lines;
 use serde_json::{Value, json};
 
 use crate::source::{Source, Span};
@@ -18,6 +19,9 @@ pub enum Severity {
 }
 
 /// One problem.
+///
+/// Its texts may repeat parts of a file or of what a server sent, so characters that could control
+/// a terminal are escaped in all of them.
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
     /// The severity.
@@ -42,7 +46,7 @@ impl Diagnostic {
     pub fn new(severity: Severity, message: impl Into<String>) -> Self {
         Self {
             severity,
-            message: message.into(),
+            message: lines(&message.into()),
             label: None,
             help: Vec::new(),
             place: None,
@@ -68,28 +72,28 @@ impl Diagnostic {
     /// Sets the label under the marked place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into());
+        self.label = Some(lines(&label.into()));
         self
     }
 
     /// Adds a hint.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help.push(help.into());
+        self.help.push(lines(&help.into()));
         self
     }
 
     /// Marks a second place in the same file.
     #[must_use]
     pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
-        self.related = Some((span, label.into()));
+        self.related = Some((span, lines(&label.into())));
         self
     }
 
     /// Replaces the message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
-        self.message = message.into();
+        self.message = lines(&message.into());
         self
     }
 

@@ -47,6 +47,7 @@ impl<'a> Listing<'a> {
             .map(|(index, entry)| (Entry::Tool, index, entry))
             .chain(
                 self.instructions
+                    .filter(|entry| !entry.is_null())
                     .map(|entry| (Entry::Instructions, 0, entry)),
             )
             .chain(prompts.map(|(index, entry)| (Entry::Prompt, index, entry)))
