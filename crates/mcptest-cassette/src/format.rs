@@ -288,6 +288,15 @@ pub struct VolatileValues {
     pub values: Map<String, Value>,
 }
 
+/// The index of the entry of a run. Usually all runs are there in order, so it is where it should
+/// be: a cassette has up to thousands of runs, and each is looked up.
+fn numbered<T>(entries: &[T], number: u32, number_of: impl Fn(&T) -> u32) -> Option<usize> {
+    let is_it = |entry: &T| number_of(entry) == number;
+    let expected = (number as usize).checked_sub(1);
+    let expected = expected.filter(|index| entries.get(*index).is_some_and(is_it));
+    expected.or_else(|| entries.iter().position(is_it))
+}
+
 impl Cassette {
     /// Returns true if all planned runs are recorded.
     #[must_use]
@@ -298,13 +307,19 @@ impl Cassette {
     /// Returns the run with this number.
     #[must_use]
     pub fn run(&self, number: u32) -> Option<&RecordedRun> {
-        self.runs.iter().find(|run| run.run == number)
+        self.index_of_run(number).map(|index| &self.runs[index])
+    }
+
+    /// Returns the index of the run with this number.
+    pub(crate) fn index_of_run(&self, number: u32) -> Option<usize> {
+        numbered(&self.runs, number, |run| run.run)
     }
 
     /// Returns the volatile values of a run.
     #[must_use]
     pub fn volatile_of(&self, number: u32) -> Option<&VolatileValues> {
-        self.volatile.iter().find(|of| of.run == number)
+        let index = numbered(&self.volatile, number, |of| of.run);
+        index.map(|index| &self.volatile[index])
     }
 
     /// Returns the tools that the servers listed in a run.

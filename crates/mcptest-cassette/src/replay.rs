@@ -63,7 +63,7 @@ impl Player {
     /// # Errors
     /// The run was not recorded.
     pub fn run(self: &Arc<Self>, number: u32) -> Result<Arc<RunReplay>, RunError> {
-        let Some(index) = self.cassette.runs.iter().position(|run| run.run == number) else {
+        let Some(index) = self.cassette.index_of_run(number) else {
             let recorded = self.cassette.runs.len();
             return Err(not_recorded(format!(
                 "run {number} is not in the cassette, which has {recorded} runs; {REMEDY}"

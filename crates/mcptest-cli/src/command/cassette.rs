@@ -1,5 +1,6 @@
 //! `mcptest cassette`.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use mcptest_cassette::{
@@ -7,6 +8,7 @@ use mcptest_cassette::{
 };
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{cassette_changes, cassette_folder, cassette_place};
+use mcptest_suite::suite::AgentTest;
 use mcptest_suite::{Purpose, Suite};
 use serde_json::{Value, json};
 
@@ -65,6 +67,10 @@ fn verify_all(args: &VerifyArgs, gates: Gates, output: &Output) -> Result<ExitCo
     };
     let declared = suite.iter().flat_map(|suite| suite.secrets.iter().cloned());
     let redactor = secrets::redactor(declared);
+    let mut tests = HashMap::new();
+    for test in suite.iter().flat_map(Suite::agent_tests) {
+        tests.entry(redactor.text(&test.name)).or_insert(test);
+    }
     let folder = suite
         .as_ref()
         .map(|suite| cassette_folder(suite, args.cassettes.as_deref()));
@@ -92,7 +98,7 @@ fn verify_all(args: &VerifyArgs, gates: Gates, output: &Output) -> Result<ExitCo
     }
     let mut all: Vec<Checked> = Vec::new();
     for path in paths {
-        let findings = check(&path, suite.as_ref(), args, &redactor);
+        let findings = check(&path, suite.as_ref(), &tests, args, &redactor);
         all.push(Checked { path, findings });
     }
     if let Some(suite) = suite.as_ref().filter(|_| args.paths.is_empty()) {
@@ -124,6 +130,7 @@ fn is_something_else(path: &Path) -> bool {
 fn check(
     path: &Path,
     suite: Option<&Suite>,
+    tests: &HashMap<String, &AgentTest>,
     args: &VerifyArgs,
     redactor: &Redactor,
 ) -> Vec<CassetteFinding> {
@@ -142,10 +149,7 @@ fn check(
     let Some(suite) = suite else { return findings };
     let folder = cassette_folder(suite, args.cassettes.as_deref());
     let subject = &cassette.subject;
-    let test = suite
-        .agent_tests()
-        .find(|test| redactor.text(&test.name) == subject.test);
-    let Some(test) = test else {
+    let Some(test) = tests.get(subject.test.as_str()) else {
         findings.push(bad(format!(
             "the suite has no agent test `{}`",
             subject.test
@@ -224,7 +228,7 @@ fn prune(args: &PruneArgs, gates: Gates, output: &Output) -> Result<ExitCode, Fa
         output.result(&format!("there are no cassettes in {}\n", folder.display()));
         return Ok(ExitCode::Passed);
     }
-    let mut used: Vec<PathBuf> = Vec::new();
+    let mut used: HashSet<PathBuf> = HashSet::new();
     for test in suite.agent_tests() {
         for model in &test.models {
             let place = cassette_place(&folder, test, model);

@@ -4,7 +4,8 @@
 //! from the time on all cores, the least of several runs, and the larger sizes, where the start of
 //! the process does not matter. The build is the one that tests use, because an exponent is the
 //! same in every build. Commands whose input has no size (`explain`, `plan-runs`, `schema`, …) have
-//! no subject.
+//! no subject. Where the result itself is a product (each mutant of a trace is judged over all of
+//! its calls, each step of a trajectory is compared with each call), one of the two is fixed.
 
 mod inputs;
 mod results;

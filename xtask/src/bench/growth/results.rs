@@ -146,7 +146,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "report merge: shards",
         args: &["report", "merge", "r-*.json", "--output", "o.json"],
-        size: 25,
+        size: 50,
         input: |dir, n| {
             mocked_tests(dir, 2 * n, "runs: 1")?;
             for i in 1..=n {
@@ -168,7 +168,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "report trend: reports",
         args: &["report", "trend", "r-*.json"],
-        size: 100,
+        size: 200,
         input: |dir, n| {
             many_tests(dir, 2, "y")?;
             dir.mcptest(REPORT)?;

@@ -276,7 +276,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "score: steps of a trajectory, any order",
         args: SCORE,
-        size: 250,
+        size: 25,
         input: |dir, n| {
             let step = |i: usize| json!({"name": "a", "args": {"subset": {"to": format!("user{}@example.com", 3 * i)}}});
             let steps: Vec<Value> = (0..n).rev().map(step).collect();
@@ -287,7 +287,7 @@ pub const SUBJECTS: &[Subject] = &[
                     json!({"mode": "superset", "calls": steps})
                 ),
             )?;
-            traces(dir, [run_with_calls(3 * n)].into_iter())
+            traces(dir, [run_with_calls(1200)].into_iter())
         },
         ..Subject::EMPTY
     },
@@ -313,7 +313,7 @@ pub const SUBJECTS: &[Subject] = &[
                     test("t", &block)
                 ),
             )?;
-            traces(dir, [run_with_calls(n)].into_iter())
+            traces(dir, [run_with_calls(250)].into_iter())
         },
         ..Subject::EMPTY
     },

@@ -72,20 +72,6 @@ pub const SUBJECTS: &[Subject] = &[
         ..Subject::EMPTY
     },
     Subject {
-        name: "diff: nested schemas",
-        args: &["diff", "a.json", "b.json"],
-        size: 10,
-        input: |dir, n| {
-            for (file, kind) in [("a.json", "string"), ("b.json", "integer")] {
-                let nest = |inner: Value| json!({"type": "object", "properties": {"p": inner}});
-                let schema = (0..n).fold(json!({"type": kind}), |inner, _| nest(inner));
-                one_tool(dir, file, &schema)?;
-            }
-            Ok(())
-        },
-        ..Subject::EMPTY
-    },
-    Subject {
         name: "doctor: properties of one tool",
         args: &["doctor", "--tools-from", "a.json", "--all"],
         size: 500,

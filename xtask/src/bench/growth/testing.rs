@@ -186,14 +186,4 @@ pub const SUBJECTS: &[Subject] = &[
         },
         ..Subject::EMPTY
     },
-    Subject {
-        name: "mutate: calls of a trace",
-        args: &["mutate", "s.yml", "--trace", "t.jsonl"],
-        size: 10,
-        input: |dir, n| {
-            one_test(dir, "expect: [{tool_calls: {length: {\">=\": 1}}}]")?;
-            traces(dir, [run_with_calls(n)].into_iter())
-        },
-        ..Subject::EMPTY
-    },
 ];
