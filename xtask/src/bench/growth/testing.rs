@@ -115,12 +115,30 @@ pub const SUBJECTS: &[Subject] = &[
         ..Subject::EMPTY
     },
     Subject {
+        name: "validate: wrong names beside a known catalog",
+        args: &["validate", "s.yml"],
+        size: 500,
+        input: |dir, n| {
+            mock(dir, 100, "done")?;
+            let tests: String = (0..n)
+                .map(|i| {
+                    let block = format!(
+                        "tool_selection: {{expected_tool: tol_{i}, min_selection_rate: 0.5}}"
+                    );
+                    format!("  - {}\n", test(&format!("t{i}"), &block))
+                })
+                .collect();
+            suite(dir, &format!("{MOCK}agents:\n{tests}"))
+        },
+        ..Subject::EMPTY
+    },
+    Subject {
         name: "validate: tools of a known catalog",
         args: &["validate", "s.yml"],
         size: 500,
         input: |dir, n| {
             mock(dir, n, "done")?;
-            let tests: String = (0..n)
+            let tests: String = (0..20)
                 .map(|i| {
                     let block = format!(
                         "tool_selection: {{expected_tool: tol_{i}, min_selection_rate: 0.5}}"
