@@ -1,5 +1,6 @@
 //! DESC-002: the description is over 500 characters.
 
+use super::wording::MAX_DESCRIPTION;
 use super::{Check, Hit, Rule, Severity, Smell, chars, description, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
@@ -14,24 +15,22 @@ pub(super) const RULE: Rule = Rule {
     check: Check::Tool(check),
 };
 
-pub(super) const MAX_LENGTH: usize = 500;
-
 fn check(tool: &Tool) -> Vec<Hit> {
     let length = chars(description(tool));
-    if length <= MAX_LENGTH {
+    if length <= MAX_DESCRIPTION {
         return Vec::new();
     }
     let message = format!("the description has {length} characters");
     let suggestion = format!(
-        "keep the first sentences, at most {MAX_LENGTH} characters, and move types, limits and values into the input schema"
+        "keep the first sentences, at most {MAX_DESCRIPTION} characters, and move types, limits and values into the input schema"
     );
-    let text = wording::lead(description(tool), MAX_LENGTH);
+    let text = wording::lead(description(tool), MAX_DESCRIPTION);
     vec![
         Hit::new(message, suggestion)
             .at("/description")
             .fix(snippet::member("description", &text.into()))
             .weight(length)
-            .minor_if(length <= 2 * MAX_LENGTH),
+            .minor_if(length <= 2 * MAX_DESCRIPTION),
     ]
 }
 

@@ -7,9 +7,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{chars, desc_002, description, schema, verbs};
+use super::{chars, description, schema, verbs};
 use mcptest_trace::catalog::Tool;
 
+/// The longest description that DESC-002 accepts, in characters.
+pub(super) const MAX_DESCRIPTION: usize = 500;
 /// A description with more characters is not repeated as a whole in a fix.
 const MAX_REPEATED: usize = 2000;
 
@@ -186,7 +188,7 @@ pub(super) fn repeatable(tool: &Tool) -> Cow<'_, str> {
     let text = description(tool);
     // A byte is at most a character.
     if text.len() > MAX_REPEATED && chars(text) > MAX_REPEATED {
-        Cow::Owned(lead(text, desc_002::MAX_LENGTH))
+        Cow::Owned(lead(text, MAX_DESCRIPTION))
     } else {
         Cow::Borrowed(text)
     }
