@@ -1,5 +1,8 @@
 //! Commands that run or check suites.
 
+use std::path::Path;
+
+use anyhow::Result;
 use serde_json::json;
 
 use super::Subject;
@@ -118,36 +121,14 @@ pub const SUBJECTS: &[Subject] = &[
         name: "validate: wrong names beside a known catalog",
         args: &["validate", "s.yml"],
         size: 500,
-        input: |dir, n| {
-            mock(dir, 100, "done")?;
-            let tests: String = (0..n)
-                .map(|i| {
-                    let block = format!(
-                        "tool_selection: {{expected_tool: tol_{i}, min_selection_rate: 0.5}}"
-                    );
-                    format!("  - {}\n", test(&format!("t{i}"), &block))
-                })
-                .collect();
-            suite(dir, &format!("{MOCK}agents:\n{tests}"))
-        },
+        input: |dir, n| wrong_names(dir, n, 100),
         ..Subject::EMPTY
     },
     Subject {
         name: "validate: tools of a known catalog",
         args: &["validate", "s.yml"],
         size: 500,
-        input: |dir, n| {
-            mock(dir, n, "done")?;
-            let tests: String = (0..20)
-                .map(|i| {
-                    let block = format!(
-                        "tool_selection: {{expected_tool: tol_{i}, min_selection_rate: 0.5}}"
-                    );
-                    format!("  - {}\n", test(&format!("t{i}"), &block))
-                })
-                .collect();
-            suite(dir, &format!("{MOCK}agents:\n{tests}"))
-        },
+        input: |dir, n| wrong_names(dir, 20, n),
         ..Subject::EMPTY
     },
     Subject {
@@ -205,3 +186,14 @@ pub const SUBJECTS: &[Subject] = &[
         ..Subject::EMPTY
     },
 ];
+
+/// A suite with this number of tests that name tools which their server, with this number of tools,
+/// does not have.
+fn wrong_names(dir: &Path, tests: usize, tools: usize) -> Result<()> {
+    mock(dir, tools, "done")?;
+    let block = |i| format!("tool_selection: {{expected_tool: tol_{i}, min_selection_rate: 0.5}}");
+    let tests: String = (0..tests)
+        .map(|i| format!("  - {}\n", test(&format!("t{i}"), &block(i))))
+        .collect();
+    suite(dir, &format!("{MOCK}agents:\n{tests}"))
+}
